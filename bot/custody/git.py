@@ -77,7 +77,7 @@ def command(git_dir: Path | None, args: Sequence[str]) -> list[str]:
 
 
 @asynccontextmanager
-async def spawn(  # noqa: PLR0913 - one place starts git, so everything that may vary is named here
+async def spawn(
     args: Sequence[str],
     *,
     git_dir: Path | None,

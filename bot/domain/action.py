@@ -1,0 +1,122 @@
+"""What the product decides to do about an event."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+from bot.domain.event import Actor, PullActivity, ReviewState, Subject
+from bot.domain.ids import CommentId, CommitId, ReviewId
+
+
+class Verb(StrEnum):
+    """The words after `/agent`."""
+
+    RUN = "run"
+    FIX = "fix"
+    PLAN = "plan"
+    APPROVE = "approve"
+    MERGE = "merge"
+    RETRY = "retry"
+    STOP = "stop"
+    STATUS = "status"
+    HELP = "help"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A parsed `/agent` command: verb, and what follows it (free text is untrusted data; for approve and merge a hash)."""
+
+    verb: Verb
+    argument: str = ""
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StartTask:
+    """Start a task, once per `trigger` (two deliveries of one label or comment carry the same trigger)."""
+
+    subject: Subject
+    requester: Actor
+    trigger: str
+    title: str
+    request: str
+    comment_id: CommentId | None = None
+    kind: Literal["start_task"] = "start_task"
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewMessage:
+    """A review arrived for the task's pull request."""
+
+    actor: Actor
+    review_id: ReviewId
+    state: ReviewState
+    commit_id: CommitId | None
+    body: str
+    kind: Literal["review"] = "review"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandMessage:
+    """Somebody with the right to do so gave a command to the task."""
+
+    actor: Actor
+    command: Command
+    comment_id: CommentId
+    kind: Literal["command"] = "command"
+
+
+@dataclass(frozen=True, slots=True)
+class PullMessage:
+    """The task's pull request changed; the task reads its state again."""
+
+    actor: Actor
+    activity: PullActivity
+    head_sha: CommitId
+    merged: bool
+    kind: Literal["pull"] = "pull"
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedMessage:
+    """The issue was closed: stop."""
+
+    actor: Actor
+    kind: Literal["closed"] = "closed"
+
+
+TaskMessage = ReviewMessage | CommandMessage | PullMessage | ClosedMessage
+
+
+@dataclass(frozen=True, slots=True)
+class TellTask:
+    """Hand a message to the live task of this subject; without one, `otherwise` says whether to answer so."""
+
+    subject: Subject
+    message: TaskMessage
+    answer_without_task: bool = False
+    kind: Literal["tell_task"] = "tell_task"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Post a short answer: `topic` names a text of `stages/intake/texts.py`."""
+
+    subject: Subject
+    topic: str
+    detail: str = ""
+    comment_id: CommentId | None = None
+    kind: Literal["answer"] = "answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """Do nothing, and say why in the log and in `pullwright replay`."""
+
+    reason: str
+    kind: Literal["nothing"] = "nothing"
+
+
+Action = StartTask | TellTask | Answer | Nothing

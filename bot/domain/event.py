@@ -1,0 +1,126 @@
+"""What GitHub told us, as a closed union of our own events. Nothing inside the product sees a raw payload."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+from bot.domain.ids import CommentId, CommitId, ReviewId, UserId
+from bot.domain.repository import RepositoryRef
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who did it (`sender`), never who wrote the older text."""
+
+    id: UserId
+    login: str
+    is_bot: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The issue or pull request an event is about."""
+
+    repository: RepositoryRef
+    number: int
+    is_pull: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A label was put on an issue or pull request; text is as it was then."""
+
+    subject: Subject
+    actor: Actor
+    label: str
+    title: str
+    body: str
+    updated_at: str
+    open: bool
+    kind: Literal["labelled"] = "labelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Commented:
+    """A comment was created (edits never arrive here). `by_app` is the id of the App it was posted through, if any."""
+
+    subject: Subject
+    actor: Actor
+    comment_id: CommentId
+    body: str
+    title: str
+    subject_body: str
+    open: bool
+    locked: bool
+    by_app: int | None = None
+    kind: Literal["commented"] = "commented"
+
+
+class ReviewState(StrEnum):
+    """State of a review, in the spelling of webhooks."""
+
+    APPROVED = "approved"
+    CHANGES_REQUESTED = "changes_requested"
+    COMMENTED = "commented"
+    DISMISSED = "dismissed"
+    PENDING = "pending"
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """A review was submitted or dismissed. `commit_id` is as received: GitHub may re-bind it later."""
+
+    subject: Subject
+    actor: Actor
+    review_id: ReviewId
+    reviewer: Actor
+    state: ReviewState
+    commit_id: CommitId | None
+    body: str
+    kind: Literal["reviewed"] = "reviewed"
+
+
+class PullActivity(StrEnum):
+    """What happened to a pull request that may concern an approval."""
+
+    PUSHED = "synchronize"
+    RETARGETED = "edited"
+    CLOSED = "closed"
+    REOPENED = "reopened"
+    READIED = "ready_for_review"
+    DRAFTED = "converted_to_draft"
+
+
+@dataclass(frozen=True, slots=True)
+class PullChanged:
+    """A pull request changed. A hint to read its state again, never the state itself."""
+
+    subject: Subject
+    actor: Actor
+    activity: PullActivity
+    head_sha: CommitId
+    base_ref: str
+    merged: bool
+    kind: Literal["pull_changed"] = "pull_changed"
+
+
+@dataclass(frozen=True, slots=True)
+class IssueClosed:
+    """The issue was closed, deleted or transferred: a task on it stops."""
+
+    subject: Subject
+    actor: Actor
+    kind: Literal["issue_closed"] = "issue_closed"
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """Nothing for us; `reason` is shown by `pullwright replay`."""
+
+    reason: str
+    kind: Literal["ignored"] = "ignored"
+
+
+Event = Labelled | Commented | Reviewed | PullChanged | IssueClosed | Ignored

@@ -1,0 +1,198 @@
+"""The language-model role: an append-only conversation in, one assistant turn and its exact usage out.
+
+A request is a byte log (design D7): tools, system and every earlier message are frozen JSON text; sending never edits them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+from bot.domain.errors import Transient
+from bot.domain.money import MicroUsd
+
+
+class Effort(StrEnum):
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+
+class StopReason(StrEnum):
+    """Why the model stopped. Anything the service adds later reads as UNKNOWN: stop and surface it."""
+
+    END_TURN = "end_turn"
+    TOOL_USE = "tool_use"
+    MAX_TOKENS = "max_tokens"
+    STOP_SEQUENCE = "stop_sequence"
+    PAUSE_TURN = "pause_turn"
+    REFUSAL = "refusal"
+    CONTEXT_EXCEEDED = "model_context_window_exceeded"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """Everything of a request but the message log. Frozen for the life of a conversation; a change is another conversation.
+
+    `tools` and `schema` are JSON text. `system` blocks: the last one carries the shared breakpoint (BP1).
+    `thinking` is sent explicitly on every call, as is `effort`.
+    """
+
+    model: str
+    effort: Effort
+    thinking: str
+    system: tuple[str, ...]
+    tools: str | None = None
+    schema: str | None = None
+    max_tokens: int = 8_000
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message as the JSON text that is sent, byte for byte, on this and every later call."""
+
+    json: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One call. `key` names the call inside the task ("step:s1:1:call:3"); the same key is the same call.
+
+    messages[0] is the brief and carries BP2. `previous_message_id` feeds the cache diagnosis.
+    """
+
+    key: str
+    conversation: Conversation
+    messages: tuple[Message, ...]
+    previous_message_id: str | None = None
+    max_tokens: int | None = None
+    """Overrides the conversation's cap for this call; 0 warms the cache and answers nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens by kind, as billed. `output` includes `thinking`."""
+
+    input: int = 0
+    write_5m: int = 0
+    write_1h: int = 0
+    read: int = 0
+    output: int = 0
+    thinking: int = 0
+
+    @property
+    def prompt(self) -> int:
+        return self.input + self.write_5m + self.write_1h + self.read
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool the model asks for; `arguments` is the JSON text of its input object."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTurn:
+    """One assistant turn. `message` is what must be appended to the log, unchanged."""
+
+    message: Message
+    message_id: str
+    stop: StopReason
+    text: str
+    tool_calls: tuple[ToolCall, ...]
+    usage: Usage
+    cost: MicroUsd
+    refusal: str = ""
+    cache_miss: str = ""
+    """Reason of a cache miss as the service diagnosed it; empty when there was none."""
+
+
+class ModelBusy(Transient):
+    """Overloaded, rate-limited or cut off, after our own bounded retries."""
+
+
+class ModelRejected(Exception):  # noqa: N818 - the service's verdict about our request
+    """The service refuses the request as malformed: a bug of ours. Never retried."""
+
+
+class ModelUnavailable(Exception):  # noqa: N818 - needs an operator
+    """Key, credit or permission is missing; every task stops until the operator acts."""
+
+
+class OverBudget(Exception):  # noqa: N818 - a stop, not a fault
+    """The next attempt could cross the task's budget. Never retried; nothing was sent."""
+
+    def __init__(self, *, needed: MicroUsd, spent: MicroUsd, budget: MicroUsd) -> None:
+        self.needed = needed
+        self.spent = spent
+        self.budget = budget
+        super().__init__(f"the next call may cost {needed} micro-dollars; {spent} of {budget} are spent")
+
+
+class LanguageModel(Protocol):
+    """Sends one request. `attempts` are the implementation's affair; every attempt is in the ledger."""
+
+    async def send(self, request: ModelRequest) -> ModelTurn:
+        """Raises ModelBusy, ModelRejected, ModelUnavailable, OverBudget."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One HTTP attempt in the ledger. Opened with the worst case before it is sent; settled from usage afterwards.
+
+    An attempt that was never settled is charged in full: its fate is unknown (design D5).
+    """
+
+    task: str
+    key: str
+    number: int
+    model: str
+    effort: str
+    reserved: MicroUsd
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """How an attempt ended: `outcome` is "ok" or an error class; cost 0 where the service bills nothing."""
+
+    usage: Usage
+    cost: MicroUsd
+    outcome: str
+    request_id: str = ""
+    cache_miss: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerTotals:
+    """What a task has cost: settled costs plus the full reservation of attempts that were never settled."""
+
+    spent: MicroUsd
+    usage: Usage = field(default_factory=Usage)
+    calls: int = 0
+
+
+class Ledger(Protocol):
+    """The durable record of spending. Implemented by the store role; wiring connects them."""
+
+    async def open(self, attempt: Attempt, *, budget: MicroUsd) -> bool:
+        """Atomically record the attempt if what is spent and reserved plus this reservation stays within `budget`.
+
+        False: nothing was recorded and the attempt must not be made. A budget of zero allows nothing.
+        """
+        ...
+
+    async def settle(self, attempt: Attempt, settled: Settled) -> None:
+        """Replace the reservation of this attempt (task, key, number) by what it really cost."""
+        ...
+
+    async def totals(self, task: str) -> LedgerTotals: ...
+
+    async def attempts(self, task: str, key: str) -> int:
+        """How many attempts of this call were ever opened; the next attempt's number is one more."""
+        ...

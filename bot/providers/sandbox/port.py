@@ -1,0 +1,72 @@
+"""The sandbox role: a machine that holds the files of one commit, its test tools, and no credential of any kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from bot.domain.errors import Transient
+from bot.domain.ids import SandboxId
+
+HOME = "/home/user"
+WORK = "/home/user/repo"
+"""Where the files of the commit stand, in every sandbox."""
+
+
+class SandboxLost(Transient):
+    """The sandbox is gone (expired, killed, its server restarted). Make another and put the last tree in."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandResult:
+    """A finished command. Output is cut to the caller's cap, middle first; `timed_out` means the deadline killed it."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+    seconds: float
+    timed_out: bool = False
+
+
+class Sandbox(Protocol):
+    """One live sandbox. Every method may raise SandboxLost or Transient."""
+
+    @property
+    def id(self) -> SandboxId: ...
+
+    async def run(
+        self,
+        command: str,
+        *,
+        timeout_seconds: float,
+        cwd: str = WORK,
+        env: Mapping[str, str] | None = None,
+        output_bytes: int = 200_000,
+    ) -> CommandResult:
+        """Run `command` with bash to its end. A non-zero exit is a value. `cwd` must exist."""
+        ...
+
+    async def write(self, path: str, data: bytes) -> None:
+        """Write one file (parents are made); the way in for archives."""
+        ...
+
+    async def read(self, path: str, *, limit: int) -> bytes:
+        """The bytes of one file. Raises FileNotFoundError, or ValueError above `limit` bytes (nothing is cut silently)."""
+        ...
+
+    async def kill(self) -> None:
+        """End it; ending twice is no error."""
+        ...
+
+
+class Sandboxes(Protocol):
+    """Makes sandboxes. Egress is closed at creation, always."""
+
+    async def create(self, *, template: str, labels: Mapping[str, str], lifetime_seconds: int) -> Sandbox:
+        """A fresh sandbox. Raises UserError for an unknown template, Transient when none can be had now."""
+        ...
+
+    async def reap(self, labels: Mapping[str, str]) -> int:
+        """Kill every sandbox that carries all of `labels`; how many there were."""
+        ...

@@ -1,0 +1,72 @@
+"""The store role: the product's own tables. DBOS keeps its own beside them (workflow room)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from bot.domain.action import StartTask
+from bot.domain.ids import DeliveryId, RepositoryId, TaskId
+from bot.domain.money import MicroUsd
+from bot.domain.pull import Approval
+from bot.domain.task import Ending, Stage, TaskSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A webhook delivery as received: the verified raw body and the event header."""
+
+    id: DeliveryId
+    event: str
+    body: bytes
+    received_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRecord:
+    """A task as `/agent status` and the dashboard show it."""
+
+    spec: TaskSpec
+    stage: Stage
+    note: str
+    pull_number: int | None
+    head_sha: str | None
+    ending: Ending | None
+
+
+class Deliveries(Protocol):
+    """Kept at least 30 days; an id is accepted once."""
+
+    async def accept(self, delivery: Delivery) -> bool:
+        """Store it. False: this id, or a byte-equal body of the same event, is already here (replay)."""
+        ...
+
+    async def get(self, delivery: DeliveryId) -> Delivery | None: ...
+    async def finish(self, delivery: DeliveryId, note: str) -> None: ...
+    async def unfinished(self) -> tuple[DeliveryId, ...]: ...
+
+
+class Tasks(Protocol):
+    """At most one live task per issue or pull request; one task per trigger, ever."""
+
+    async def start(self, action: StartTask, budget: MicroUsd) -> TaskSpec | None:
+        """Atomically create the task. None: this trigger already has one, or the subject has a live task."""
+        ...
+
+    async def get(self, task: TaskId) -> TaskRecord | None: ...
+    async def live(self, repository: RepositoryId, number: int) -> TaskRecord | None:
+        """The live task of this issue, or of this pull request."""
+        ...
+
+    async def latest(self, repository: RepositoryId, number: int) -> TaskRecord | None: ...
+    async def move(self, task: TaskId, stage: Stage, note: str = "") -> None: ...
+    async def published(self, task: TaskId, pull_number: int, head_sha: str) -> None: ...
+    async def end(self, task: TaskId, ending: Ending) -> None: ...
+    async def listing(self, limit: int = 100) -> tuple[TaskRecord, ...]: ...
+
+
+class Approvals(Protocol):
+    """Append-only."""
+
+    async def record(self, task: TaskId, approval: Approval) -> None: ...
+    async def last(self, task: TaskId) -> Approval | None: ...
