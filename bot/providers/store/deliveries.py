@@ -1,0 +1,78 @@
+"""Deliveries: stored before they are acknowledged, accepted once."""
+
+from __future__ import annotations
+
+import hashlib
+
+from sqlalchemy import insert, select, update
+
+from bot.domain.ids import DeliveryId
+from bot.providers.store.database import Database, Taken
+from bot.providers.store.port import Delivery
+from bot.providers.store.schema import DELIVERIES
+
+_NOTE_LENGTH = 2_000
+
+
+def body_key(event: str, body: bytes) -> str:
+    """Names a body of an event. The signature does not cover the headers, so a replay may carry any delivery id."""
+    return hashlib.sha256(event.encode() + b"\0" + body).hexdigest()
+
+
+class SqlDeliveries:
+    """The `Deliveries` port on a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def accept(self, delivery: Delivery) -> bool:
+        """Store it. False: this id, or a byte-equal body of the same event, is already here (replay)."""
+        row = insert(DELIVERIES).values(
+            id=delivery.id,
+            event=delivery.event,
+            body=delivery.body,
+            body_key=body_key(delivery.event, delivery.body),
+            received_at=delivery.received_at,
+            finished=False,
+            note="",
+        )
+        try:
+            await self._database.write(lambda connection: connection.execute(row))
+        except Taken:
+            return False
+        return True
+
+    async def get(self, delivery: DeliveryId) -> Delivery | None:
+        """The delivery as received; None when it is unknown or its body was purged."""
+        found = select(DELIVERIES).where(DELIVERIES.c.id == delivery, DELIVERIES.c.body != b"")
+        row = await self._database.read(lambda connection: connection.execute(found).first())
+        return None if row is None else Delivery(DeliveryId(row.id), row.event, row.body, row.received_at)
+
+    async def finish(self, delivery: DeliveryId, note: str) -> None:
+        """Mark it as dealt with; the first note stays."""
+        done = (
+            update(DELIVERIES)
+            .where(DELIVERIES.c.id == delivery, DELIVERIES.c.finished.is_(False))
+            .values(finished=True, note=plain(note)[:_NOTE_LENGTH])
+        )
+        await self._database.write(lambda connection: connection.execute(done))
+
+    async def unfinished(self) -> tuple[DeliveryId, ...]:
+        """Deliveries nobody has dealt with yet, oldest first."""
+        waiting = select(DELIVERIES.c.id).where(DELIVERIES.c.finished.is_(False)).order_by(DELIVERIES.c.seq)
+        rows = await self._database.read(lambda connection: connection.execute(waiting).scalars().all())
+        return tuple(DeliveryId(row) for row in rows)
+
+    async def purge(self, *, before: str) -> int:
+        """Empty the bodies of finished deliveries received before this ISO time; how many. Their keys stay, against replay."""
+        old = (
+            update(DELIVERIES)
+            .where(DELIVERIES.c.finished.is_(True), DELIVERIES.c.received_at < before, DELIVERIES.c.body != b"")
+            .values(body=b"")
+        )
+        return await self._database.write(lambda connection: connection.execute(old).rowcount)
+
+
+def plain(text: str) -> str:
+    """Text that both databases can hold: PostgreSQL has no NUL."""
+    return text.replace("\0", "�")

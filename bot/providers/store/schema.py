@@ -1,0 +1,103 @@
+"""The tables. The unique indexes here are the promises of the ports; code above them only words the answer."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+METADATA = MetaData()
+
+_SERIAL = BigInteger().with_variant(Integer, "sqlite")
+"""SQLite numbers rows by itself only in a column of exactly this type."""
+
+DELIVERIES = Table(
+    "deliveries",
+    METADATA,
+    Column("seq", _SERIAL, primary_key=True),
+    Column("id", Text, nullable=False, unique=True),
+    Column("event", Text, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("body_key", Text, nullable=False, unique=True),
+    Column("received_at", Text, nullable=False),
+    Column("finished", Boolean, nullable=False),
+    Column("note", Text, nullable=False),
+    Index("deliveries_unfinished", "seq", sqlite_where=text("finished = 0"), postgresql_where=text("NOT finished")),
+    Index("deliveries_received", "received_at"),
+)
+"""`body_key` outlives the body: a purged delivery is still refused when it comes again."""
+
+TASKS = Table(
+    "tasks",
+    METADATA,
+    Column("seq", _SERIAL, primary_key=True),
+    Column("id", Text, nullable=False, unique=True),
+    Column("repository_id", BigInteger, nullable=False),
+    Column("number", BigInteger, nullable=False),
+    Column("generation", Integer, nullable=False),
+    Column("trigger", Text, nullable=False),
+    Column("spec", Text, nullable=False),
+    Column("stage", Text, nullable=False),
+    Column("note", Text, nullable=False),
+    Column("pull_number", BigInteger),
+    Column("head_sha", Text),
+    Column("ending", Text),
+    UniqueConstraint("repository_id", "trigger", name="tasks_one_per_trigger"),
+)
+
+TASK_SUBJECTS = Table(
+    "task_subjects",
+    METADATA,
+    Column("repository_id", BigInteger, nullable=False),
+    Column("number", BigInteger, nullable=False),
+    Column("task", Text, ForeignKey("tasks.id"), nullable=False),
+    Column("live", Boolean, nullable=False),
+    PrimaryKeyConstraint("repository_id", "number", "task"),
+    Index(
+        "task_subjects_one_live",
+        "repository_id",
+        "number",
+        unique=True,
+        sqlite_where=text("live = 1"),
+        postgresql_where=text("live"),
+    ),
+    Index("task_subjects_by_task", "task"),
+)
+"""Under which numbers a task is found: its issue, and its pull request once there is one."""
+
+APPROVALS = Table(
+    "approvals",
+    METADATA,
+    Column("seq", _SERIAL, primary_key=True),
+    Column("task", Text, nullable=False, index=True),
+    Column("approval", Text, nullable=False),
+    Column("chain", Text, nullable=False, unique=True),
+)
+"""`chain` hashes the row together with the chain before it, so a changed or missing row shows."""
+
+LEDGER = Table(
+    "ledger",
+    METADATA,
+    Column("seq", _SERIAL, primary_key=True),
+    Column("task", Text, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("attempt", Text, nullable=False),
+    Column("reserved", BigInteger, nullable=False),
+    Column("cost", BigInteger),
+    Column("settled", Text),
+    UniqueConstraint("task", "key", "number", name="ledger_one_per_attempt"),
+)
+"""`cost` is null until the attempt is settled; until then the reservation counts."""

@@ -1,0 +1,38 @@
+"""Opens everything the product keeps, on one database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.providers.store.approvals import SqlApprovals
+from bot.providers.store.database import Database
+from bot.providers.store.deliveries import SqlDeliveries
+from bot.providers.store.ledger import SqlLedger
+from bot.providers.store.tasks import SqlTasks
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """The stores of one database; `close` gives its connections back."""
+
+    database: Database
+    deliveries: SqlDeliveries
+    tasks: SqlTasks
+    approvals: SqlApprovals
+    ledger: SqlLedger
+
+    def close(self) -> None:
+        self.database.close()
+
+
+def open_store(url: str) -> Store:
+    """Open `DATABASE_URL` and create what is missing. Raises Transient when it cannot be reached."""
+    database = Database(url)
+    database.prepare()
+    return Store(database, SqlDeliveries(database), SqlTasks(database), SqlApprovals(database), SqlLedger(database))
+
+
+def sqlite_url(path: Path) -> str:
+    """The address of a SQLite file; made when missing."""
+    return f"sqlite:///{path}"
