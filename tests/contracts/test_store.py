@@ -14,6 +14,7 @@ from uuid import uuid4
 
 import pytest
 from sqlalchemy import create_engine, delete, text, update
+from sqlalchemy.exc import OperationalError
 
 from bot.domain.action import StartTask
 from bot.domain.errors import Transient
@@ -37,7 +38,7 @@ from bot.domain.spending import Attempt, LedgerTotals, Settled, Usage
 from bot.domain.task import Ending, Stage
 from bot.providers.llm.port import Ledger
 from bot.providers.store.port import Approvals, Deliveries, Delivery, Tasks
-from bot.providers.store.schema import APPROVALS, METADATA
+from bot.providers.store.schema import APPROVALS
 from bot.providers.store.sql import Store, open_store, sqlite_url
 
 POSTGRES = os.environ.get("PULLWRIGHT_TEST_POSTGRES", "")
@@ -390,9 +391,11 @@ class TestDatabase:
         assert await store.approvals.broken_at() is None
 
     async def test_a_database_that_cannot_serve_is_transient(self, store: Store):
-        await store.database.write(METADATA.drop_all)
+        def work(_: Any) -> None:
+            raise OperationalError("INSERT", {}, OSError("disk is full"))
+
         with pytest.raises(Transient):
-            await store.deliveries.unfinished()
+            await store.database.write(work)
 
     def test_an_unreachable_file_is_transient(self, tmp_path: Path):
         with pytest.raises(Transient):
