@@ -1,0 +1,96 @@
+"""What a tool's output looks like when the model first sees it. Cut here, before it is first sent, never later (design D7)."""
+
+from __future__ import annotations
+
+import math
+import re
+
+BYTES_PER_TOKEN = 3
+"""The estimator's ruler (specs/anthropic.md §5); billing never uses it."""
+
+DEFAULT_TOKENS = 500
+
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x00-\x08\x0b-\x1f\x7f]")
+
+
+def tokens(text: str) -> int:
+    """Estimated tokens of a text."""
+    return math.ceil(len(text.encode("utf-8", "replace")) / BYTES_PER_TOKEN)
+
+
+def plain(text: str) -> str:
+    """Text without terminal escapes and control characters; line ends are newlines."""
+    return _ANSI.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def cut(text: str, limit: int = DEFAULT_TOKENS) -> str:
+    """At most about `limit` tokens: the first third and the last two thirds, whole lines, with a mark of what is missing."""
+    if tokens(text) <= limit:
+        return text
+    room = limit * BYTES_PER_TOKEN
+    lines = text.split("\n")
+    head = _take(lines, room // 3)
+    tail = _take(lines[len(head) :][::-1], room - room // 3)[::-1]
+    missing = len(lines) - len(head) - len(tail)
+    if missing <= 0 or not (head or tail):
+        half = room // 2
+        return f"{text[:half]}\n[… cut …]\n{text[-half:]}"
+    return "\n".join([*head, f"[… {missing} lines cut …]", *tail])
+
+
+def _take(lines: list[str], room: int) -> list[str]:
+    taken: list[str] = []
+    for line in lines:
+        room -= len(line.encode("utf-8", "replace")) + 1
+        if room < 0:
+            break
+        taken.append(line)
+    return taken
+
+
+READ_LINES = 60
+READ_MOST = 400
+READ_TOKENS = 4_000
+
+
+def numbered(path: str, text: str, first: int, last: int | None) -> str:
+    """Lines `first` to `last` (1-based, inclusive) with their numbers; says how many there are and how to read on."""
+    lines = text.split("\n")
+    if lines and not lines[-1]:
+        lines.pop()
+    if first > max(len(lines), 1):
+        return f"{path} has {len(lines)} lines; there is no line {first}."
+    end = min(last or first + READ_LINES - 1, first + READ_MOST - 1, len(lines))
+    shown, room = [], READ_TOKENS * BYTES_PER_TOKEN
+    for number in range(first, end + 1):
+        line = f"{number}\t{plain(lines[number - 1])}"
+        room -= len(line.encode("utf-8", "replace")) + 1
+        if room < 0:
+            break
+        shown.append(line)
+    if not shown and lines:
+        return f"{path}: line {first} alone is over {READ_TOKENS} tokens long. Use run with cut -c to look at a part."
+    reached = first + len(shown) - 1
+    rest = f" Read on with first={reached + 1}." if reached < len(lines) else ""
+    return "\n".join([f"{path}, lines {first}–{reached} of {len(lines)}.{rest}", *shown])
+
+
+SEARCH_LINES = 40
+SEARCH_WIDTH = 160
+
+
+def matches(pattern: str, output: str, code: int) -> str:
+    """The answer of `search` from grep's output: at most 40 lines, each cut; then how many there are, by file."""
+    if code > 1:
+        return f"The search failed: {cut(plain(output), 100)}"
+    lines = [plain(line)[:SEARCH_WIDTH] for line in output.split("\n") if line]
+    if not lines:
+        return f"Nothing matches {pattern!r}."
+    answer = lines[:SEARCH_LINES]
+    if len(lines) > SEARCH_LINES:
+        counts: dict[str, int] = {}
+        for line in lines[SEARCH_LINES:]:
+            counts[line.split(":", 1)[0]] = counts.get(line.split(":", 1)[0], 0) + 1
+        more = ", ".join(f"{path} ({count})" for path, count in list(counts.items())[:10])
+        answer.append(f"[{len(lines) - SEARCH_LINES} more lines, in {more}]")
+    return "\n".join(answer)

@@ -1,0 +1,321 @@
+"""Works one step of a plan: asks the model, executes its tools in the sandbox, checks what it calls finished."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+
+from bot.custody.workbench import Workbench
+from bot.domain.change import Change
+from bot.domain.ids import TreeId
+from bot.domain.task import Ending
+from bot.domain.verdict import Failure
+from bot.prompting import render
+from bot.providers.journal.port import Journal
+from bot.providers.llm.port import (
+    Conversation,
+    LanguageModel,
+    Message,
+    ModelRequest,
+    ModelTurn,
+    ModelUnavailable,
+    OverBudget,
+    ToolCall,
+)
+from bot.providers.sandbox.port import WORK, Sandbox
+from bot.stages.coding import edits, observe, texts
+from bot.stages.coding.log import ToolAnswer, tool_answers, user_text
+from bot.stages.coding.loop import (
+    GiveUp,
+    Limits,
+    Nudge,
+    Progress,
+    Resume,
+    UseTools,
+    Widen,
+    after_check,
+    grouped,
+    next_move,
+)
+from bot.stages.coding.tools import READ_ONLY, Edit, Finish, Read, Run, Search, ToolInput, parse
+
+Check = Callable[[Sandbox, Change], Awaitable[tuple[Failure, ...]]]
+"""Runs the step's tests and scan in the sandbox on a change; handed in by the workflow (it lives in stages/verifying)."""
+
+OUTPUT_DIRECTORY = "/home/user/.pullwright/out"
+
+
+@dataclass(frozen=True, slots=True)
+class StepWork:
+    """One step to work: `key` prefixes its checkpoints; `start` is the tree it begins from; `needs_change` per its files."""
+
+    key: str
+    conversation: Conversation
+    brief: Message
+    start: TreeId
+    needs_change: bool
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """How the step ended. `ending` None means done; otherwise the tree holds the work as far as it got."""
+
+    tree: TreeId
+    summary: str
+    attempts: int
+    calls: int
+    ending: Ending | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Record of one model call: a turn, or why the task ends."""
+
+    turn: ModelTurn | None
+    ending: Ending | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """Record of one group of tool calls: what the model is told, and the tree afterwards."""
+
+    answers: tuple[ToolAnswer, ...]
+    tree: TreeId
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Record of one check; `tree` is what was checked."""
+
+    tree: TreeId
+    failures: tuple[Failure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Collaborators:
+    """What a step works with."""
+
+    journal: Journal
+    model: LanguageModel
+    bench: Workbench
+    check: Check
+
+
+async def run(work: StepWork, using: Collaborators) -> StepResult:
+    """Work the step to its end. Every model call, tool group and check is one checkpoint of the journal."""
+    return await _Worker(work, using).run()
+
+
+class _Worker:
+    def __init__(self, work: StepWork, using: Collaborators) -> None:
+        self.work = work
+        self.using = using
+        self.log: list[Message] = [work.brief]
+        self.tree = work.start
+        self.progress = Progress()
+        self.previous: str | None = None
+        self.wider: int | None = None
+
+    async def run(self) -> StepResult:
+        while True:
+            asked = await self._ask()
+            if asked.turn is None:
+                return self._end("", asked.ending)
+            turn = asked.turn
+            move = next_move(turn, self.progress, self.work.limits)
+            self.progress = replace(self.progress, calls=self.progress.calls + 1)
+            if isinstance(move, Widen):
+                self.wider = self.work.conversation.max_tokens * 2
+                self.progress = replace(self.progress, capped=self.progress.capped + 1)
+                continue
+            self.log.append(turn.message)
+            self.previous, self.wider = turn.message_id, None
+            match move:
+                case GiveUp():
+                    return self._end(turn.text, texts.stuck(move.reason))
+                case Nudge():
+                    self.progress = replace(self.progress, silent=self.progress.silent + 1)
+                    self.log.append(user_text(move.text))
+                case Resume():
+                    pass
+                case UseTools():
+                    result = await self._use(move.calls)
+                    if result is not None:
+                        return result
+
+    async def _ask(self) -> Asked:
+        number = self.progress.calls + 1
+        request = ModelRequest(
+            key=f"{self.work.key}:call:{number}",
+            conversation=self.work.conversation,
+            messages=tuple(self.log),
+            previous_message_id=self.previous,
+            max_tokens=self.wider,
+        )
+
+        async def act() -> Asked:
+            try:
+                return Asked(await self.using.model.send(request))
+            except OverBudget as stop:
+                return Asked(None, texts.over_budget(stop.spent, stop.budget))
+            except ModelUnavailable as stop:
+                return Asked(None, texts.model_unavailable(str(stop)))
+
+        return await self.using.journal.step(request.key, act, Asked)
+
+    async def _use(self, calls: tuple[ToolCall, ...]) -> StepResult | None:
+        """Execute a turn's calls; `finish` is answered last, by the check. Returns the result when the step is over."""
+        finish = next((call for call in calls if call.name == "finish"), None)
+        others = tuple(call for call in calls if call.name != "finish")
+        answers: dict[str, ToolAnswer] = {}
+        reading = frozenset(str(kind.model_fields["name"].default) for kind in READ_ONLY)
+        for index, group in enumerate(grouped(others, reading)):
+            used = await self._execute(index, group)
+            self.tree = used.tree
+            answers.update({answer.call_id: answer for answer in used.answers})
+        if finish is None:
+            self.log.append(tool_answers(tuple(answers[call.id] for call in others)))
+            return None
+        return await self._finish(finish, calls, answers)
+
+    async def _execute(self, index: int, group: tuple[ToolCall, ...]) -> Used:
+        before = self.tree
+        number = self.progress.calls
+
+        async def act() -> Used:
+            async def work(sandbox: Sandbox) -> Used:
+                made = [parse(call.name, call.arguments) for call in group]
+                answers = await asyncio.gather(
+                    *(_answer(sandbox, call, what, f"{number}-{index}") for call, what in zip(group, made, strict=True))
+                )
+                if all(isinstance(what, str | Search | Read) for what in made):
+                    return Used(tuple(answers), before)
+                change = await self.using.bench.capture()
+                return Used(tuple(answers), change.tree)
+
+            return await self.using.bench.act(before, work)
+
+        return await self.using.journal.step(f"{self.work.key}:tool:{number}:{index}", act, Used)
+
+    async def _finish(
+        self, finish: ToolCall, calls: tuple[ToolCall, ...], answers: dict[str, ToolAnswer]
+    ) -> StepResult | None:
+        made = parse(finish.name, finish.arguments)
+        if not isinstance(made, Finish):
+            answers[finish.id] = ToolAnswer(finish.id, str(made), is_error=True)
+            self.log.append(tool_answers(tuple(answers[call.id] for call in calls if call.id in answers)))
+            return None
+        checked = await self._check()
+        if not checked.failures:
+            self.progress = replace(self.progress, attempts=self.progress.attempts + 1)
+            return self._end(made.summary, None)
+        stop = after_check(checked.failures, self.progress, self.work.limits)
+        self.progress = replace(
+            self.progress,
+            attempts=self.progress.attempts + 1,
+            signatures=(*self.progress.signatures, frozenset(failure.signature for failure in checked.failures)),
+        )
+        if stop is not None:
+            return self._end(made.summary, texts.stuck(stop.reason, checked.failures))
+        told = render(
+            "bot.stages.coding",
+            "failed.md.j2",
+            attempt=self.progress.attempts,
+            attempts=self.work.limits.attempts,
+            failures=checked.failures,
+        )
+        answers[finish.id] = ToolAnswer(finish.id, observe.cut(told, 1200), is_error=True)
+        self.log.append(tool_answers(tuple(answers[call.id] for call in calls if call.id in answers)))
+        return None
+
+    async def _check(self) -> Checked:
+        before = self.tree
+
+        async def act() -> Checked:
+            async def work(sandbox: Sandbox) -> Checked:
+                change = await self.using.bench.capture()
+                if change.tree == self.work.start and self.work.needs_change:
+                    return Checked(change.tree, (texts.NOTHING_CHANGED,))
+                failures = await self.using.check(sandbox, change)
+                return Checked(change.tree, failures)
+
+            checked = await self.using.bench.act(before, work)
+            self.using.bench.disturbed()
+            return checked
+
+        checked = await self.using.journal.step(f"{self.work.key}:check:{self.progress.calls}", act, Checked)
+        self.tree = checked.tree
+        return checked
+
+    def _end(self, summary: str, ending: Ending | None) -> StepResult:
+        return StepResult(self.tree, summary, self.progress.attempts, self.progress.calls, ending)
+
+
+async def _answer(sandbox: Sandbox, call: ToolCall, made: ToolInput | str, name: str) -> ToolAnswer:
+    if isinstance(made, str):
+        return ToolAnswer(call.id, made, is_error=True)
+    text, is_error = await _perform(sandbox, made, name)
+    return ToolAnswer(call.id, text, is_error)
+
+
+async def _perform(sandbox: Sandbox, made: ToolInput, name: str) -> tuple[str, bool]:
+    match made:
+        case Search():
+            command = (
+                f"grep -rnIE --exclude-dir=.git -e {shlex.quote(made.pattern)} -- {shlex.quote(_inside(made.path))}"
+            )
+            result = await sandbox.run(command, timeout_seconds=60, output_bytes=400_000)
+            return observe.matches(made.pattern, result.stdout or result.stderr, result.exit_code), result.exit_code > 1
+        case Read():
+            try:
+                data = await sandbox.read(_absolute(made.path), limit=20_000_000)
+            except (FileNotFoundError, ValueError) as error:
+                return f"Cannot read {made.path}: {error}", True
+            return observe.numbered(made.path, data.decode("utf-8", "replace"), made.first, made.last), False
+        case Edit():
+            return await _edit(sandbox, made)
+        case Run():
+            return await _run(sandbox, made, name)
+        case Finish():
+            return "", False
+
+
+async def _edit(sandbox: Sandbox, made: Edit) -> tuple[str, bool]:
+    path = _absolute(made.path)
+    try:
+        data = await sandbox.read(path, limit=edits.LARGEST)
+        current: str | None = data.decode("utf-8")
+    except FileNotFoundError:
+        current = None
+    except UnicodeDecodeError:
+        return f"{made.path} is not UTF-8 text; change it with run.", True
+    except ValueError as error:
+        return f"Cannot edit {made.path}: {error}", True
+    outcome = edits.apply(made.path, current, made.old, made.new)
+    if isinstance(outcome, edits.NotEdited):
+        return outcome.answer, True
+    await sandbox.write(path, outcome.text.encode("utf-8"))
+    return outcome.answer, False
+
+
+async def _run(sandbox: Sandbox, made: Run, name: str) -> tuple[str, bool]:
+    kept = f"{OUTPUT_DIRECTORY}/{name}.txt"
+    command = f"mkdir -p {OUTPUT_DIRECTORY}; {{ {made.command}\n}} 2>&1 | tee {kept}; exit ${{PIPESTATUS[0]}}"
+    result = await sandbox.run(command, timeout_seconds=made.seconds, output_bytes=400_000)
+    text = observe.plain(result.stdout or result.stderr).strip("\n")
+    shown = observe.cut(text)
+    lines = [f"exit {result.exit_code}" if not result.timed_out else f"stopped after {made.seconds} s"]
+    if shown != text:
+        lines.append(f"(cut; all of it is in {kept})")
+    return "\n".join([*lines, shown]).strip(), result.timed_out
+
+
+def _inside(path: str) -> str:
+    return path.removeprefix(f"{WORK}/") or "."
+
+
+def _absolute(path: str) -> str:
+    return path if path.startswith("/") else f"{WORK}/{path}"

@@ -1,0 +1,113 @@
+"""Acts on an approval: draft → ready → merged. Everything is read again immediately before each act."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from bot.custody.mirror import Mirror, Upstream
+from bot.domain.decision import Decision
+from bot.domain.errors import Transient
+from bot.domain.ids import CommitId, TreeId
+from bot.domain.pull import Approval, Snapshot
+from bot.domain.repository import LandingMode
+from bot.providers.forge.port import Forge, ForgeRefused
+from bot.stages.landing import texts
+
+_BEHIND = 30
+
+Look = Callable[[], Awaitable[Snapshot]]
+Decide = Callable[[Snapshot], Decision]
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """What became of it. `decision` is the gate's last word; `merged` names the commit that landed, `alarm` that it is wrong."""
+
+    decision: Decision
+    ready: bool = False
+    merged: CommitId | None = None
+    merged_tree: TreeId | None = None
+    note: str = ""
+    alarm: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LandingWork:
+    """What to land: the approval (only `stages/approving` builds one), how far to go, the title of the squash commit."""
+
+    approval: Approval
+    mode: LandingMode
+    title: str
+
+
+async def land(
+    work: LandingWork, *, forge: Forge, mirror: Mirror, upstream: Upstream, look: Look, decide: Decide
+) -> Landing:
+    """Mark ready and, when asked for, merge. A refusal of the gate or of GitHub is a value."""
+    where = _Where(forge, mirror, upstream)
+    now = await look()
+    if now.pull.merged:
+        return await _verify(work, decide(now), where, await _found(where, work.approval))
+    decision = decide(now)
+    if not decision.allowed:
+        return Landing(decision)
+    if now.pull.draft:
+        await forge.mark_ready(now.pull.node_id)
+    if work.mode is LandingMode.READY:
+        return Landing(decision, ready=True)
+    now = await look()
+    decision = decide(now)
+    if not decision.allowed:
+        return Landing(decision)
+    message = texts.squash_message(work.title, now.pull.number, work.approval.digest, work.approval.reviewer.login)
+    subject, _, body = message.partition("\n\n")
+    try:
+        landed = await forge.merge(now.pull.number, head=work.approval.head_sha, title=subject, message=body)
+    except ForgeRefused as refusal:
+        return Landing(decision, ready=True, note=texts.github_refused(refusal.message))
+    except Transient:
+        if not (await forge.pull(now.pull.number)).merged:
+            raise
+        landed = await _found(where, work.approval)
+    return await _verify(work, decision, where, landed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Where:
+    forge: Forge
+    mirror: Mirror
+    upstream: Upstream
+
+
+async def _verify(work: LandingWork, decision: Decision, where: _Where, landed: CommitId) -> Landing:
+    """Compare what landed with what was approved, from git objects."""
+    approval = work.approval
+    await where.mirror.fetch(where.upstream, commits=(landed,))
+    record = await where.forge.commit(landed)
+    tree = await where.mirror.tree_of(landed)
+    expected = await where.mirror.merge_tree(record.parents[0], approval.head_sha)
+    if tree != record.tree or tree != expected:
+        note = texts.differs(landed, tree, expected or approval.merge_tree)
+        return Landing(decision, ready=True, merged=landed, merged_tree=tree, note=note, alarm=True)
+    return Landing(decision, ready=True, merged=landed, merged_tree=tree, note=texts.merged(landed, tree))
+
+
+async def _found(where: _Where, approval: Approval) -> CommitId:
+    """The merge whose answer was lost: the newest commit of the base, behind at most a few others, that has the change."""
+    tip = await where.forge.branch_head(approval.base_ref)
+    if tip is None:
+        raise Transient("the base branch cannot be read")
+    await where.mirror.fetch(where.upstream, commits=(tip,))
+    commit = tip
+    for _ in range(_BEHIND):
+        record = await where.forge.commit(commit)
+        if (
+            record.message.partition("\n")[0].endswith(f"(#{approval.pull_number})")
+            or approval.head_sha in record.parents
+        ):
+            return commit
+        if not record.parents:
+            break
+        commit = record.parents[0]
+    return tip

@@ -1,0 +1,28 @@
+"""What people read of this stage."""
+
+from __future__ import annotations
+
+from bot.domain.ids import CommitId, TreeId, short
+
+
+def squash_message(title: str, number: int, digest: str, reviewer: str) -> str:
+    """The message of the squash commit: ours, never taken from the editable title or body of the pull request."""
+    return f"{title} (#{number})\n\nChange digest {digest}, approved by {reviewer}.\n"
+
+
+def merged(commit: CommitId, tree: TreeId) -> str:
+    """The good end."""
+    return f"Merged as `{short(commit)}`. Its tree `{tree}` is the one that was tested and approved."
+
+
+def differs(commit: CommitId, tree: TreeId, expected: TreeId) -> str:
+    """The alarm: something landed that nobody approved."""
+    return (
+        f"**Alarm: the merged commit `{commit}` holds tree `{tree}`, but `{expected}` was approved.** "
+        "Somebody has to look at what landed now; consider reverting it."
+    )
+
+
+def github_refused(message: str) -> str:
+    """GitHub said no at the last moment."""
+    return f"GitHub did not merge: {message} Nothing landed; the gate looks again when something changes."

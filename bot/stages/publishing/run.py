@@ -1,0 +1,98 @@
+"""Publishes through the Git Data API. Each function looks before it acts, so that it may be repeated after any crash."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.custody.mirror import Mirror
+from bot.domain.change import FileMode, TreeEntry
+from bot.domain.errors import CustodyError
+from bot.domain.ids import CommentId, CommitId, TreeId
+from bot.domain.pull import PullRequest
+from bot.domain.verdict import VerifiedChange
+from bot.providers.forge.port import CheckReport, Comment, Forge, ForgeRefused, NewPull
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedCommit:
+    """The commit on the bot's branch, with the tree GitHub reports for it."""
+
+    commit: CommitId
+    tree: TreeId
+
+
+async def publish_commit(
+    verified: VerifiedChange, *, forge: Forge, mirror: Mirror, branch: str, parent: CommitId, message: str
+) -> PublishedCommit:
+    """The verified tree as a commit on `branch`, after `parent`. Raises CustodyError unless GitHub's tree id is the tested one."""
+    change = verified.change
+    head = await forge.branch_head(branch)
+    if head is not None:
+        record = await forge.commit(head)
+        if record.tree == change.tree and record.parents == (parent,):
+            return PublishedCommit(record.id, record.tree)
+        if head != parent:
+            raise CustodyError(f"{branch} holds commits that are not ours; nothing was pushed over them")
+    parent_tree = await mirror.tree_of(parent)
+    paths = await mirror.diff(parent_tree, change.tree)
+    put = tuple(path.new for path in paths if path.new is not None)
+    removed = tuple(path.path for path in paths if path.new is None)
+    await _send_blobs(forge, mirror, put)
+    tree = await forge.create_tree(parent_tree, put, removed)
+    if tree != change.tree:
+        raise CustodyError(f"GitHub made tree {tree} of the tested tree {change.tree}; nothing was published")
+    record = await forge.create_commit(message, tree, (parent,))
+    if record.tree != change.tree:
+        raise CustodyError(f"the commit holds tree {record.tree}, not the tested {change.tree}; nothing was published")
+    if head is None:
+        await forge.create_branch(branch, record.id)
+    else:
+        await forge.advance_branch(branch, record.id)
+    return PublishedCommit(record.id, record.tree)
+
+
+async def _send_blobs(forge: Forge, mirror: Mirror, put: tuple[TreeEntry, ...]) -> None:
+    wanted = dict.fromkeys(entry.blob for entry in put if entry.mode is not FileMode.GITLINK)
+    contents = await mirror.blobs(wanted)
+    for blob in wanted:
+        got = await forge.create_blob(contents[blob])
+        if got != blob:
+            raise CustodyError(f"GitHub stored blob {got} for our {blob}")
+
+
+async def open_draft(forge: Forge, new: NewPull) -> PullRequest:
+    """The draft pull request of the branch: the one that is open already, or a new one."""
+    existing = await forge.find_pull(new.head, new.base)
+    if existing is not None:
+        return existing
+    try:
+        return await forge.create_pull(new)
+    except ForgeRefused:
+        appeared = await forge.find_pull(new.head, new.base)
+        if appeared is None:
+            raise
+        return appeared
+
+
+async def post_sticky(forge: Forge, number: int, *, bot_login: str, marker: str, body: str) -> CommentId:
+    """Edit our one comment that carries `marker`, or create it. Comments of others that carry it are not ours."""
+    existing = await find_own(forge, number, bot_login=bot_login, marker=marker)
+    if existing is None:
+        return (await forge.create_comment(number, body)).id
+    if existing.body != body:
+        await forge.update_comment(existing.id, body)
+    return existing.id
+
+
+async def find_own(forge: Forge, number: int, *, bot_login: str, marker: str) -> Comment | None:
+    """Our own comment whose first line is `marker`."""
+    for comment in await forge.comments(number):
+        if comment.author.login == bot_login and comment.body.startswith(marker):
+            return comment
+    return None
+
+
+async def report_check(forge: Forge, report: CheckReport) -> None:
+    """Create the check run on this head or bring the existing one up to date."""
+    existing = await forge.find_check(report.head, report.name)
+    await forge.report_check(report, existing)

@@ -1,0 +1,203 @@
+"""What people read on GitHub: the pull request's body, the one sticky comment, the message of the commit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.domain.ids import CommitId, Digest, StepId, TaskId, TreeId, short
+from bot.domain.money import MicroUsd, show
+from bot.domain.plan import Plan
+from bot.domain.task import Ending, Stage
+from bot.domain.verdict import TestOutcome, TestReport, Verdict
+
+LONGEST_LIST = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a task cost so far, in money and tokens."""
+
+    spent: MicroUsd
+    budget: MicroUsd
+    calls: int
+    uncached: int
+    written: int
+    read: int
+    output: int
+
+    @property
+    def hit_rate(self) -> float:
+        """Share of prompt tokens read from the cache, 0 to 1."""
+        prompt = self.uncached + self.written + self.read
+        return self.read / prompt if prompt else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class StatusView:
+    """Everything the sticky comment shows. `plan_text` and `note` are already safe to post."""
+
+    task: TaskId
+    stage: Stage
+    plan: Plan | None = None
+    plan_titles: tuple[str, ...] = ()
+    done: tuple[StepId, ...] = ()
+    working: StepId | None = None
+    pull_number: int | None = None
+    note: str = ""
+    cost: Cost | None = None
+    ending: Ending | None = None
+
+
+_HEADLINES = {
+    Stage.QUEUED: "Waiting for a free place.",
+    Stage.PREPARING: "Getting the code and running the tests once, to know what passes today.",
+    Stage.PLANNING: "Planning the change.",
+    Stage.AWAITING_PLAN_APPROVAL: "The plan is ready and waits for an approval.",
+    Stage.CODING: "Making the change.",
+    Stage.VERIFYING: "Checking the whole change in a fresh sandbox.",
+    Stage.PUBLISHING: "Opening the draft pull request.",
+    Stage.IN_REVIEW: "The draft pull request is open and waits for a review.",
+    Stage.REVISING: "Working on the review.",
+    Stage.LANDING: "Landing the approved change.",
+    Stage.READY: "Approved and ready to merge.",
+    Stage.LANDED: "Merged: exactly the approved change.",
+    Stage.NEEDS_HUMAN: "Stopped: this needs a person.",
+    Stage.OVER_BUDGET: "Stopped: the budget does not allow the next step.",
+    Stage.POLICY_DENIED: "Stopped: the policy does not allow this change.",
+    Stage.CANCELLED: "Stopped on request.",
+    Stage.INFRASTRUCTURE: "Stopped: something outside the task failed.",
+}
+
+
+def marker(task: TaskId) -> str:
+    """The hidden line by which our own comment is found again."""
+    return f"<!-- pullwright:task:{task} -->"
+
+
+def status(view: StatusView) -> str:
+    """The sticky comment."""
+    lines = [marker(view.task), f"**{_HEADLINES[view.stage]}**"]
+    if view.pull_number is not None:
+        lines += ["", f"Pull request: #{view.pull_number}"]
+    if view.plan is not None:
+        lines += ["", *_progress(view, view.plan)]
+    if view.note:
+        lines += ["", view.note]
+    if view.ending is not None:
+        lines += ["", view.ending.reason]
+        if view.ending.next_step:
+            lines += ["", view.ending.next_step]
+    if view.cost is not None and view.cost.calls:
+        lines += ["", f"<sub>{cost_line(view.cost)} · task `{view.task}`</sub>"]
+    return "\n".join(lines)
+
+
+def _progress(view: StatusView, plan: Plan) -> list[str]:
+    lines = []
+    for step, title in zip(plan.steps, view.plan_titles, strict=True):
+        mark = "x" if step.id in view.done else " "
+        lines.append(f"- [{mark}] {title}" + (" ← now" if step.id == view.working else ""))
+    return lines
+
+
+def cost_line(cost: Cost) -> str:
+    """One line: money, calls, tokens by kind."""
+    return (
+        f"{show(cost.spent)} of {show(cost.budget)} · {cost.calls} model calls · "
+        f"{_thousands(cost.read)} tokens from cache ({cost.hit_rate:.0%}), {_thousands(cost.written)} written, "
+        f"{_thousands(cost.uncached)} uncached, {_thousands(cost.output)} out"
+    )
+
+
+def _thousands(count: int) -> str:
+    return f"{count / 1000:.1f}K" if count >= 1000 else str(count)
+
+
+@dataclass(frozen=True, slots=True)
+class PullView:
+    """Everything the pull request's body shows. `plan_text` is sanitised already."""
+
+    task: TaskId
+    issue_number: int
+    issue_is_pull: bool
+    plan_text: str
+    verdict: Verdict
+    cost: Cost
+    digest: Digest
+    base_ref: str
+    base: CommitId
+    tree: TreeId
+    changed_files: int
+    digest_command: str
+    isolation: str = ""
+
+
+def pull_body(view: PullView) -> str:
+    """The pull request's body: why, plan, what was verified, cost, and the digest an approval will stand for."""
+    closes = "" if view.issue_is_pull else f"Closes #{view.issue_number}.\n"
+    return f"""{marker(view.task)}
+{closes}
+## Plan
+
+{view.plan_text}
+
+## What was checked
+
+{evidence(view.verdict)}
+
+## Approve exactly this
+
+| | |
+| --- | --- |
+| change digest | `{view.digest}` |
+| base | `{view.base_ref}` at `{short(view.base)}` |
+| tested tree | `{view.tree}` |
+| files changed | {view.changed_files} |
+
+Approve with a normal review. The approval holds for this digest only: any later push, retarget or edit voids it. To recompute the digest in a clone that has both commits (`BASE` is the merge base, `HEAD` the head):
+
+```sh
+{view.digest_command}
+```
+
+## Cost
+
+{cost_line(view.cost)}{view.isolation and chr(10) + chr(10) + view.isolation}
+"""
+
+
+def evidence(verdict: Verdict) -> str:
+    """The tests before and after and the scan, as a short list."""
+    lines = [
+        f"- Tests before: {_counts(verdict.before)}",
+        f"- Tests after: {_counts(verdict.after)}",
+    ]
+    fixed = sorted(verdict.before.ids(TestOutcome.FAILED) & verdict.after.ids(TestOutcome.PASSED))
+    known = {case.id for case in verdict.before.cases}
+    new = sorted(verdict.after.ids(TestOutcome.PASSED) - known)
+    if fixed:
+        lines.append(f"- Fixed: {_names(fixed)}")
+    if new:
+        lines.append(f"- New and passing: {_names(new)}")
+    lines.append("- No test that passed before fails, is skipped or is missing now.")
+    lines.append("- Semgrep: the change introduces no finding.")
+    lines.append(
+        f"- Command: `{verdict.after.command}`, in a fresh sandbox without network that held exactly the tree below."
+    )
+    return "\n".join(lines)
+
+
+def _counts(report: TestReport) -> str:
+    passed, failed = report.count(TestOutcome.PASSED), report.count(TestOutcome.FAILED)
+    skipped = report.count(TestOutcome.SKIPPED)
+    return f"{passed} passed, {failed} failed, {skipped} skipped in {report.seconds:.1f} s"
+
+
+def _names(names: list[str]) -> str:
+    shown = ", ".join(f"`{name.replace('`', '')}`" for name in names[:LONGEST_LIST])
+    return shown + (f" and {len(names) - LONGEST_LIST} more" if len(names) > LONGEST_LIST else "")
+
+
+def commit_message(title: str, number: int, task: TaskId) -> str:
+    """The message of a commit of the bot's branch."""
+    return f"{title}\n\nFor #{number}, by Pullwright ({task}).\n"
