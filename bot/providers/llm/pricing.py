@@ -73,9 +73,8 @@ def load(text: str | None = None) -> PriceBook:
 
 
 def _row(row: dict[str, Any]) -> Price:
-    return Price(
-        **{k: Decimal(v) if isinstance(v, str) and k not in {"model", "vendor"} else v for k, v in row.items()}
-    )
+    amounts: dict[str, Any] = {name: Decimal(row[name]) for name in _DOLLARS & row.keys()}
+    return Price(**{**row, **amounts})
 
 
 def cost(usage: Usage, price: Price, *, batch: bool = False) -> MicroUsd:
