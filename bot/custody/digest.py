@@ -1,0 +1,88 @@
+"""The change digest (design §7): what a reviewer approves, and what anybody can compute again with git and sha256sum."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bot.custody.faults import UpstreamFault
+from bot.custody.git import GitError, git
+from bot.custody.mirror import RAW_DIFF, Mirror, local_url
+from bot.domain.change import ChangeDigest
+from bot.domain.ids import CommitId, Digest, RepositoryId
+
+VERSION = "pullwright-change-v1"
+
+
+def digest_of(base_ref: str, raw_diff: bytes) -> Digest:
+    """The digest of a raw comparison made for a branch named `base_ref`."""
+    return Digest(hashlib.sha256(f"{VERSION}\0{base_ref}\0".encode() + raw_diff).hexdigest())
+
+
+async def change_digest(mirror: Mirror, base_ref: str, base: CommitId, head: CommitId) -> ChangeDigest:
+    """The digest of what `head` brings to the branch `base_ref`, whose tip is `base`; both are in the mirror."""
+    merge_base = await mirror.merge_base(base, head)
+    old, new = await mirror.tree_of(merge_base), await mirror.tree_of(head)
+    value = digest_of(base_ref, await mirror.raw_diff(old, new))
+    return ChangeDigest(value, base_ref, merge_base, head, old, new)
+
+
+async def digest_of_directory(directory: Path, base: str, head: str, *, base_ref: str) -> ChangeDigest:
+    """The digest between two revisions of a clone. The clone's config, hooks and work tree play no part."""
+    async with _objects_of(directory) as mirror:
+        return await change_digest(mirror, base_ref, await _commit(mirror, base), await _commit(mirror, head))
+
+
+@asynccontextmanager
+async def _objects_of(directory: Path) -> AsyncIterator[Mirror]:
+    """A store of our own that borrows a clone's objects and refs, so that its config is never read."""
+    git_dir = _git_dir(directory)
+    with TemporaryDirectory(prefix="digest-") as fresh:
+        mirror = Mirror(Path(fresh), RepositoryId(0))
+        mirror.open()
+        (mirror.git_dir / "objects/info/alternates").write_text(f"{git_dir / 'objects'}\n")
+        if (git_dir / "shallow").is_file():
+            (mirror.git_dir / "shallow").write_bytes((git_dir / "shallow").read_bytes())
+        listing = await git(["ls-remote", "--", local_url(directory)], git_dir=mirror.git_dir, protocols="file")
+        lines = sorted(listing.stdout.decode("utf-8", "surrogateescape").splitlines(), key=lambda line: line[41:])
+        refs = [line.replace("\t", " ") for line in lines if line[41:].startswith("refs/") and "^{}" not in line]
+        (mirror.git_dir / "packed-refs").write_text("\n".join(refs) + "\n", "utf-8", "surrogateescape")
+        head = next((line[:40] for line in lines if line[41:] == "HEAD"), None)
+        if head:
+            (mirror.git_dir / "HEAD").write_text(f"{head}\n")
+        yield mirror
+
+
+def _git_dir(directory: Path) -> Path:
+    """Where a clone keeps its objects: itself when bare, `.git`, or what a work tree's `.git` file leads to."""
+    dot = directory / ".git"
+    if dot.is_file():
+        dot = (directory / dot.read_text().removeprefix("gitdir:").strip()).resolve()
+        common = dot / "commondir"
+        dot = (dot / common.read_text().strip()).resolve() if common.is_file() else dot
+    found = dot if dot.is_dir() else directory.resolve()
+    if not (found / "objects").is_dir():
+        raise UpstreamFault("not_a_repository", detail=directory.name)
+    return found.resolve()
+
+
+async def _commit(mirror: Mirror, revision: str) -> CommitId:
+    try:
+        result = await git(
+            ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"], git_dir=mirror.git_dir
+        )
+    except GitError:
+        raise UpstreamFault("commit_absent", detail=f"{revision} is no commit here") from None
+    return CommitId(result.stdout.decode("ascii").strip())
+
+
+def shell_line(base: str, head: str, *, base_ref: str) -> str:
+    """The line with which anybody recomputes the digest in a clone, with nothing but a shell, git and sha256sum."""
+    old = f'"$(git --no-replace-objects merge-base {shlex.quote(base)} {shlex.quote(head)})^{{tree}}"'
+    new = shlex.quote(f"{head}^{{tree}}")
+    diff = shlex.join(["git", "--no-replace-objects", *RAW_DIFF])
+    return f"{{ printf '{VERSION}\\0%s\\0' {shlex.quote(base_ref)}; {diff} {old} {new}; }} | sha256sum"

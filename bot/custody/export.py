@@ -1,0 +1,109 @@
+"""Tree → sandbox: the files of one tree, and proof that what stands on disk there is that tree."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib.resources import files
+from io import BytesIO
+from zipfile import ZipFile, ZipInfo
+
+from bot.custody.faults import DamagedResult, OverLimit, TreeMismatch
+from bot.custody.grammar import check_base_paths
+from bot.custody.mirror import Mirror
+from bot.domain.change import FileMode
+from bot.domain.ids import BlobId, TreeId
+from bot.providers.sandbox.port import HOME, WORK, CommandResult, Sandbox
+
+STATE = f"{HOME}/.pullwright"
+"""Where the script and what it remembers stand; outside the work directory."""
+
+MAX_TREE_BYTES = 1 << 30
+MAX_TREE_FILES = 200_000
+PART_BYTES = 48 << 20
+_SCRIPT = f"{STATE}/inside.pyz"
+_MAIN = "import sys\nfrom bot.custody.inside.main import main\nsys.exit(main())\n"
+
+
+async def populate(mirror: Mirror, sandbox: Sandbox, tree: TreeId) -> None:
+    """Empty the work directory and fill it with the tree; raises TreeMismatch unless the disk then holds exactly it."""
+    entries = await mirror.entries(tree)
+    check_base_paths(entry.path for entry in entries)
+    if len(entries) > MAX_TREE_FILES:
+        raise OverLimit("tree_files", detail=f"{len(entries):,} files, at most {MAX_TREE_FILES:,}")
+    blobs = dict.fromkeys(entry.blob for entry in entries if entry.mode is not FileMode.GITLINK)
+    sizes = await mirror.sizes(blobs)
+    if sum(sizes.values()) > MAX_TREE_BYTES:
+        raise OverLimit("tree_size", detail=f"{sum(sizes.values()):,} bytes, at most {MAX_TREE_BYTES:,}")
+    await give_listing(mirror, sandbox, tree)
+    parts = list(_parts(blobs, sizes))
+    for number, part in enumerate(parts):
+        await sandbox.write(f"{STATE}/part-{number}", await mirror.batch(part))
+    said = await run_inside(sandbox, "populate", tree, parts=len(parts))
+    if said.get("tree") != tree:
+        raise TreeMismatch("tree_on_disk", detail=f"is {said.get('tree')}, not {tree}")
+
+
+def _parts(blobs: Iterable[BlobId], sizes: dict[BlobId, int]) -> Iterator[list[BlobId]]:
+    part: list[BlobId] = []
+    room = PART_BYTES
+    for blob in blobs:
+        if part and sizes[blob] > room:
+            yield part
+            part, room = [], PART_BYTES
+        part.append(blob)
+        room -= sizes[blob]
+    if part:
+        yield part
+
+
+async def give_listing(mirror: Mirror, sandbox: Sandbox, tree: TreeId) -> None:
+    """Tell the script which files a tree has, so that it can compare with it."""
+    await sandbox.write(f"{STATE}/listing-{tree}", await mirror.listing(tree))
+
+
+async def ask_inside(sandbox: Sandbox, act: str, tree: TreeId, **options: str | int) -> CommandResult:
+    """Run the script, fresh from our own text, in the sandbox."""
+    await sandbox.write(_SCRIPT, script())
+    asked = {"work": WORK, "state": STATE, "tree": tree, **options}
+    words = [word for name, value in asked.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    command = shlex.join(["python3", "-I", _SCRIPT, act, *words])
+    return await sandbox.run(command, timeout_seconds=300, cwd=HOME, output_bytes=20_000)
+
+
+async def run_inside(sandbox: Sandbox, act: str, tree: TreeId, **options: str | int) -> dict[str, object]:
+    """Run the script to a good end; what it printed. Raises DamagedResult otherwise."""
+    result = await ask_inside(sandbox, act, tree, **options)
+    if result.exit_code or result.timed_out:
+        raise DamagedResult(
+            "script_failed", detail=f"exit {result.exit_code}: {(result.stderr or result.stdout)[-500:]}"
+        )
+    return answer(result)
+
+
+def answer(result: CommandResult) -> dict[str, object]:
+    """The JSON object the script printed."""
+    try:
+        said = json.loads(result.stdout)
+    except ValueError:
+        raise DamagedResult("script_failed", detail=ascii(result.stdout[-200:])) from None
+    if not isinstance(said, dict):
+        raise DamagedResult("script_failed", detail=ascii(result.stdout[-200:]))
+    return said
+
+
+@cache
+def script() -> bytes:
+    """The room `inside` as one file that `python3 -I` runs; the same bytes every time."""
+    out = BytesIO()
+    room = files("bot.custody.inside")
+    sources = sorted((part.name, part.read_text("utf-8")) for part in room.iterdir() if part.name.endswith(".py"))
+    with ZipFile(out, "w") as archive:
+        for name in ("bot/__init__.py", "bot/custody/__init__.py"):
+            archive.writestr(ZipInfo(name), "")
+        archive.writestr(ZipInfo("__main__.py"), _MAIN)
+        for name, text in sources:
+            archive.writestr(ZipInfo(f"bot/custody/inside/{name}"), text)
+    return out.getvalue()
