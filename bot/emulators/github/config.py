@@ -1,0 +1,147 @@
+"""What a stand-in is started with: the App, and the world it wakes up in."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+DEFAULT_PERMISSIONS: Mapping[str, str] = {
+    "metadata": "read",
+    "contents": "write",
+    "pull_requests": "write",
+    "issues": "write",
+    "checks": "write",
+    "statuses": "read",
+}
+DEFAULT_EVENTS = (
+    "issues",
+    "issue_comment",
+    "label",
+    "pull_request",
+    "pull_request_review",
+    "pull_request_review_comment",
+    "push",
+    "check_run",
+    "repository",
+    "status",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Protection:
+    """The rules of one branch that a merge or a push must satisfy."""
+
+    branch: str = "main"
+    pull_request: bool = False
+    required_approving_review_count: int = 0
+    dismiss_stale_reviews_on_push: bool = False
+    require_last_push_approval: bool = False
+    require_code_owner_review: bool = False
+    required_review_thread_resolution: bool = False
+    required_status_checks: tuple[str, ...] = ()
+    strict_status_checks: bool = False
+    required_signatures: bool = False
+    merge_queue: bool = False
+    allowed_merge_methods: tuple[str, ...] = ("merge", "squash", "rebase")
+
+
+@dataclass(frozen=True, slots=True)
+class UserSeed:
+    """A person; without a `token` one is made up at run time."""
+
+    login: str
+    permission: str = "write"
+    token: str | None = None
+    permissions: Mapping[str, str] = field(default_factory=dict)
+    type: str = "User"
+
+    def role(self, full_name: str) -> str:
+        return self.permissions.get(full_name, self.permission)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSeed:
+    name: str
+    color: str = "ededed"
+    description: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IssueSeed:
+    title: str
+    body: str | None = None
+    user: str | None = None
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RepositorySeed:
+    """A repository made from `files` (a directory), `contents` (path to text) or `repository` (a git repository)."""
+
+    full_name: str
+    files: str | None = None
+    contents: Mapping[str, str] = field(default_factory=dict)
+    repository: str | None = None
+    default_branch: str = "main"
+    private: bool = True
+    installed: bool = True
+    drafts_supported: bool = True
+    delete_branch_on_merge: bool = False
+    merge_methods: tuple[str, ...] = ("merge", "squash", "rebase")
+    labels: tuple[LabelSeed, ...] = ()
+    issues: tuple[IssueSeed, ...] = ()
+    protections: tuple[Protection, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    users: tuple[UserSeed, ...] = (
+        UserSeed("octo-admin", "admin"),
+        UserSeed("octo-dev", "write"),
+        UserSeed("octo-triage", "triage"),
+        UserSeed("octo-reader", "read"),
+        UserSeed("octo-stranger", "none"),
+    )
+    repositories: tuple[RepositorySeed, ...] = (
+        RepositorySeed(
+            "octo-org/hello",
+            contents={"README.md": "# hello\n", "app.py": 'def greet() -> str:\n    return "hello"\n'},
+            labels=(LabelSeed("agent", "5319e7", "Hand this to the agent"),),
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything a run may vary. Defaults give one organisation, one repository and five people."""
+
+    seed: Seed = field(default_factory=Seed)
+    slug: str = "pullwright"
+    app_id: int = 411_000
+    permissions: Mapping[str, str] = field(default_factory=lambda: dict(DEFAULT_PERMISSIONS))
+    events: tuple[str, ...] = DEFAULT_EVENTS
+    webhook_url: str | None = None
+    webhook_secret: str | None = None
+    webhook_timeout_seconds: float = 10.0
+    rebind_identical_patch: bool = True
+    mergeable_delay_seconds: float = 0.0
+    host: str = "127.0.0.1"
+    port: int = 0
+    unix_socket: str | None = None
+
+
+def load_seed(path: Path) -> Seed:
+    """Read a seed from a `.toml` or `.json` file; relative directories in it are relative to the file."""
+    text = path.read_text(encoding="utf-8")
+    raw: dict[str, Any] = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+    for repository in raw.get("repositories", []):
+        for key in ("files", "repository"):
+            if repository.get(key):
+                repository[key] = str((path.parent / repository[key]).resolve())
+    return TypeAdapter(Seed).validate_python(raw)
