@@ -1,0 +1,237 @@
+"""E2B's control plane: the REST calls with an API key. What is not served says so with 501."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from urllib.parse import parse_qsl, unquote
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from bot.sandboxd.answers import Refusal
+from bot.sandboxd.errors import SandboxGone, TooManySandboxes, UnknownTemplateError
+from bot.sandboxd.limits import Limits
+from bot.sandboxd.registry import Registry
+from bot.sandboxd.sandbox import Request as CreateRequest
+from bot.sandboxd.sandbox import Sandbox, State
+
+ENVD_VERSION = "0.5.7"
+"""The SDK switches features on by it: standard input, default user, closing input, raw and gzip uploads."""
+
+_DEFAULT_SECONDS = 300
+_PAGE = 100
+_BODY_CAP = 1 << 20
+_UNSERVED = ("mcp", "iam", "volumeMounts")
+_OPENING = ("allowOut", "rules", "egressProxy")
+
+_Handler = Callable[[Request], Awaitable[Response]]
+
+
+class Control:
+    """The routes of the control plane over one registry."""
+
+    def __init__(self, registry: Registry, api_key: str, limits: Limits) -> None:
+        self._registry = registry
+        self._key = api_key.encode()
+        self._limits = limits
+
+    def routes(self) -> list[Route]:
+        served: list[tuple[str, str, _Handler]] = [
+            ("POST", "/v2/sandboxes", self._create),
+            ("POST", "/sandboxes", self._create),
+            ("GET", "/v2/sandboxes", self._list),
+            ("POST", "/v2/sandboxes/{id}/connect", self._connect),
+            ("POST", "/sandboxes/{id}/connect", self._connect),
+            ("GET", "/sandboxes/{id}", self._info),
+            ("DELETE", "/sandboxes/{id}", self._kill),
+            ("POST", "/sandboxes/{id}/timeout", self._timeout),
+            ("POST", "/sandboxes/{id}/pause", self._pause),
+        ]
+        unserved = (
+            "/sandboxes/{id}/{rest:path}",
+            "/snapshots",
+            "/templates/{rest:path}",
+            "/v3/templates",
+            "/secrets",
+            "/volumes",
+        )
+        return [
+            *(Route(path, self._guarded(handler), methods=[method]) for method, path, handler in served),
+            *(Route(path, self._guarded(_not_served), methods=["GET", "POST", "PUT", "DELETE"]) for path in unserved),
+        ]
+
+    def _guarded(self, handler: _Handler) -> _Handler:
+        async def guarded(request: Request) -> Response:
+            given = request.headers.get("x-api-key", "").encode()
+            if not hmac.compare_digest(given, self._key):
+                raise Refusal(401, "invalid API key")
+            try:
+                return await handler(request)
+            except SandboxGone:
+                raise Refusal(404, "the sandbox was not found") from None
+
+        return guarded
+
+    async def _create(self, request: Request) -> Response:
+        wanted = _wanted(await _body(request))
+        try:
+            sandbox = await self._registry.create(wanted, idempotency_key=request.headers.get("idempotency-key"))
+        except UnknownTemplateError as unknown:
+            raise Refusal(404, str(unknown)) from None
+        except TooManySandboxes as many:
+            raise Refusal(429, str(many)) from None
+        return JSONResponse(_made(sandbox), 201)
+
+    async def _list(self, request: Request) -> Response:
+        query = request.query_params
+        metadata = {unquote(name): unquote(value) for name, value in parse_qsl(query.get("metadata", ""))}
+        states = set(query["state"].split(",")) if query.get("state") else {State.RUNNING, State.PAUSED}
+        after, template = _moment(query.get("startedAfter")), query.get("template")
+        matching = [
+            sandbox
+            for sandbox in self._registry.all()
+            if sandbox.state in states
+            and metadata.items() <= sandbox.request.metadata.items()
+            and sandbox.started_at > after
+            and template in {None, sandbox.request.template}
+        ]
+        if query.get("order") == "desc":
+            matching.reverse()
+        first, limit = _count(query.get("nextToken"), 0), _count(query.get("limit"), _PAGE)
+        page, more = matching[first : first + limit], first + limit < len(matching)
+        headers = {"x-next-token": str(first + limit)} if more else {}
+        return JSONResponse([self._detail(sandbox) for sandbox in page], headers=headers)
+
+    async def _connect(self, request: Request) -> Response:
+        sandbox, body = self._named(request), await _body(request)
+        seconds = _seconds(body, _DEFAULT_SECONDS)
+        if sandbox.state is State.PAUSED:
+            await self._registry.resume(sandbox, seconds)
+            return JSONResponse(_made(sandbox), 201)
+        self._registry.lengthen(sandbox, seconds)
+        return JSONResponse(_made(sandbox))
+
+    async def _info(self, request: Request) -> Response:
+        return JSONResponse(self._detail(self._named(request)))
+
+    async def _kill(self, request: Request) -> Response:
+        await self._registry.kill(self._named(request))
+        return Response(status_code=204)
+
+    async def _timeout(self, request: Request) -> Response:
+        sandbox, body = self._named(request), await _body(request)
+        self._registry.lease(sandbox, _seconds(body, _DEFAULT_SECONDS))
+        return Response(status_code=204)
+
+    async def _pause(self, request: Request) -> Response:
+        sandbox = self._named(request)
+        if sandbox.state is State.PAUSED:
+            raise Refusal(409, "the sandbox is paused already")
+        await self._registry.pause(sandbox)
+        return Response(status_code=204)
+
+    def _named(self, request: Request) -> Sandbox:
+        sandbox = self._registry.find(request.path_params["id"])
+        if sandbox is None:
+            raise Refusal(404, f"sandbox '{request.path_params['id']}' was not found")
+        return sandbox
+
+    def _detail(self, sandbox: Sandbox) -> dict[str, object]:
+        return {
+            **_made(sandbox),
+            "startedAt": _iso(sandbox.started_at),
+            "endAt": _iso(sandbox.ends_at),
+            "cpuCount": os.cpu_count() or 1,
+            "memoryMB": (self._limits.home_bytes + self._limits.tmp_bytes) >> 20,
+            "diskSizeMB": self._limits.home_bytes >> 20,
+            "state": sandbox.state.value,
+            "metadata": dict(sandbox.request.metadata),
+            "allowInternetAccess": False,
+        }
+
+
+def _made(sandbox: Sandbox) -> dict[str, object]:
+    return {
+        "templateID": sandbox.request.template,
+        "sandboxID": sandbox.id,
+        "clientID": "local",
+        "envdVersion": ENVD_VERSION,
+        "envdAccessToken": sandbox.token,
+    }
+
+
+def _wanted(body: Mapping[str, object]) -> CreateRequest:
+    """Refuses what would have to be pretended: any way out, any mount, any gateway."""
+    for name in _UNSERVED:
+        if body.get(name):
+            raise Refusal(501, f"'{name}' is not served by this server")
+    network = body.get("network")
+    if isinstance(network, dict) and any(network.get(name) for name in _OPENING):
+        raise Refusal(501, "this server's sandboxes have no network: a list of allowed hosts cannot be honoured")
+    template = body.get("templateID")
+    if not isinstance(template, str):
+        raise Refusal(400, "templateID is missing")
+    return CreateRequest(
+        template=template,
+        timeout_seconds=_seconds(body, _DEFAULT_SECONDS),
+        metadata=_texts(body, "metadata"),
+        env=_texts(body, "envVars"),
+        pause_at_expiry=body.get("autoPause") is True,
+    )
+
+
+async def _not_served(request: Request) -> Response:
+    raise Refusal(501, f"{request.method} {request.url.path} is not served by this server")
+
+
+async def _body(request: Request) -> Mapping[str, object]:
+    raw = b""
+    async for chunk in request.stream():
+        raw += chunk
+        if len(raw) > _BODY_CAP:
+            raise Refusal(413, "the body is too large")
+    try:
+        body = json.loads(raw or b"{}")
+    except ValueError:
+        body = None
+    if not isinstance(body, dict):
+        raise Refusal(400, "the body is not a JSON object")
+    return body
+
+
+def _texts(body: Mapping[str, object], name: str) -> dict[str, str]:
+    given = body.get(name) or {}
+    if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
+        raise Refusal(400, f"'{name}' must map text to text")
+    return dict(given)
+
+
+def _seconds(body: Mapping[str, object], default: int) -> int:
+    value = body.get("timeout", default)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise Refusal(400, "'timeout' must be a number of seconds")
+    return value
+
+
+def _count(text: str | None, default: int) -> int:
+    if text is None:
+        return default
+    if not text.isdecimal():
+        raise Refusal(400, f"'{text}' is not a number")
+    return int(text)
+
+
+def _moment(text: str | None) -> float:
+    try:
+        return datetime.fromisoformat(text).timestamp() if text else 0.0
+    except ValueError:
+        raise Refusal(400, f"'{text}' is not a time") from None
+
+
+def _iso(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).isoformat().replace("+00:00", "Z")

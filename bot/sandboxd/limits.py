@@ -1,0 +1,32 @@
+"""What one sandbox, and one server, may use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds that hold without cgroups. A tmpfs counts as memory, so its sizes bound that part of it too."""
+
+    sandboxes: int = 64
+    processes: int = 512
+    open_files: int = 4096
+    file_bytes: int = 2048 * _MIB
+    home_bytes: int = 2048 * _MIB
+    tmp_bytes: int = 1024 * _MIB
+    shared_memory_bytes: int = 64 * _MIB
+    lifetime_seconds: int = 24 * 3600
+
+    def rlimits(self) -> dict[str, int]:
+        """By their names in `resource`; the agent sets them on itself, so all it starts inherits them."""
+        return {
+            "RLIMIT_CORE": 0,
+            "RLIMIT_NPROC": self.processes,
+            "RLIMIT_NOFILE": self.open_files,
+            "RLIMIT_FSIZE": self.file_bytes,
+            "RLIMIT_MEMLOCK": 64 << 10,
+            "RLIMIT_MSGQUEUE": 0,
+        }
