@@ -45,13 +45,16 @@ def is_dot_git(component: str) -> bool:
     return bare == ".git" or _SHORT_NAME.fullmatch(bare) is not None
 
 
+def _holds_dot_git(path: str) -> bool:
+    suspicious = not path.isascii() or "~" in path or "git" in path.lower()
+    return suspicious and any(map(is_dot_git, path.split("/")))
+
+
 def check_known_path(path: str) -> None:
     """What holds even for a path that the base already has: never `.git`, nothing hidden. Raises ForbiddenPath."""
-    if not path.isprintable() and HIDDEN.search(path):
+    if not (path.isascii() and path.isprintable()) and HIDDEN.search(path):
         raise ForbiddenPath("hidden_character", path)
-    if ("git" in (lower := path.lower()) or "~" in path or not lower.isascii()) and any(
-        map(is_dot_git, path.split("/"))
-    ):
+    if _holds_dot_git(path):
         raise ForbiddenPath("dot_git", path)
 
 
@@ -80,9 +83,7 @@ def _check_form(path: str) -> None:
 def check_base_paths(paths: Iterable[str]) -> None:
     """Refuse to work on a repository whose tree carries a `.git` in any disguise."""
     for path in paths:
-        if ("git" in (lower := path.lower()) or "~" in path or not lower.isascii()) and any(
-            map(is_dot_git, path.split("/"))
-        ):
+        if _holds_dot_git(path):
             raise ForbiddenPath("dot_git", path, "in the base commit")
 
 

@@ -93,9 +93,9 @@ def judge(result: Result, base: Sequence[TreeEntry], base_links: dict[str, str])
     for path in result.removed:
         if path not in known or known[path].mode is FileMode.GITLINK:
             raise DamagedResult("removes_unknown", path)
-    if known and not result.puts and len(result.removed) == len(known):
-        raise DamagedResult("emptied", detail="every file is gone")
     pointers = {entry.path for entry in base if entry.mode is FileMode.GITLINK}
+    if result.removed and not result.puts and len(result.removed) == len(known) - len(pointers):
+        raise DamagedResult("emptied", detail="every file is gone")
     for put in result.puts:
         _judge_put(put, known, pointers)
     removed = set(result.removed)

@@ -90,6 +90,7 @@ class Mirror:
 
     def __init__(self, root: Path, repository: RepositoryId) -> None:
         self.git_dir = root / str(int(repository))
+        self._trees: dict[CommitId, TreeId] = {}
         self._entries: dict[TreeId, tuple[TreeEntry, ...]] = {}
 
     def open(self) -> None:
@@ -218,7 +219,9 @@ class Mirror:
 
     async def tree_of(self, commit: CommitId) -> TreeId:
         """The tree of a commit that is here."""
-        return TreeId(await self._line("rev-parse", "--verify", f"{_whole(commit)}^{{tree}}"))
+        if commit not in self._trees:
+            self._trees[commit] = TreeId(await self._line("rev-parse", "--verify", f"{_whole(commit)}^{{tree}}"))
+        return self._trees[commit]
 
     async def merge_base(self, one: CommitId, other: CommitId) -> CommitId:
         """The best common ancestor. Raises UpstreamFault when there is none."""

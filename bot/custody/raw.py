@@ -31,8 +31,8 @@ def blob_id(data: bytes) -> BlobId:
 
 
 def parse_listing(listing: bytes) -> tuple[TreeEntry, ...]:
-    """`ls-tree -r -z`."""
-    return tuple(_entry(line) for line in listing.split(b"\0") if line)
+    """`ls-tree -z`, with or without `-r`; directories themselves are no entries."""
+    return tuple(_entry(line) for line in listing.split(b"\0") if line and not line.startswith(b"040000 "))
 
 
 def _entry(line: bytes) -> TreeEntry:
