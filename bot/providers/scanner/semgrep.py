@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shlex
 from collections import Counter
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from bot.providers.scanner.port import ScanCommand, ScanFailed, ScanResult
 
 ROOT = "/home/user/.pullwright/scan"
 _FINISHED = frozenset({0, 1})
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
 
 
 class _Place(BaseModel):
@@ -46,14 +48,23 @@ class _Error(BaseModel):
     path: str | None = None
 
 
+class _Paths(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    scanned: list[str]
+
+
 class _Report(BaseModel):
     model_config = ConfigDict(extra="ignore")
     results: list[_Result]
+    paths: _Paths
     errors: list[_Error] = []
 
 
 class Semgrep:
-    """Builds the command for one rule set and reads its JSON report."""
+    """Builds the command for one rule set and reads its JSON report.
+
+    `--experimental` is Semgrep's own native command line: the same rules and engine, about ten times quicker to start.
+    """
 
     def __init__(self, rules: tuple[tuple[str, bytes], ...], executable: str = "semgrep") -> None:
         self._rules = rules
@@ -68,26 +79,26 @@ class Semgrep:
     def command(self, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> ScanCommand:
         files = [(f"{ROOT}/rules/{name}", data) for name, data in self._rules]
         for side, contents in (("before", before), ("after", after)):
-            files += [(f"{ROOT}/{side}/{path}", data) for path, data in contents.items()]
+            files += [(f"{ROOT}/{name}", contents[path]) for name, path in _names(side, contents).items()]
         arguments = [
             self._executable,
             "scan",
+            "--experimental",
             "--metrics=off",
             "--disable-version-check",
             "--disable-nosem",
             "--no-git-ignore",
             "--scan-unknown-extensions",
-            "--max-target-bytes=5000000",
+            "--max-target-bytes=6000000",
             "--timeout=30",
-            "--jobs=2",
+            "--jobs=1",
             "--json",
             "--quiet",
             "--config=rules",
-            "--output=report.json",
             *(side for side, contents in (("before", before), ("after", after)) if contents),
         ]
         line = " ".join(shlex.quote(part) for part in arguments)
-        command = f"cd {ROOT} && SEMGREP_SEND_METRICS=off SEMGREP_SETTINGS_FILE={ROOT}/settings.yml {line}"
+        command = f"cd {ROOT} && SEMGREP_SETTINGS_FILE={ROOT}/settings.yml {line} > report.json"
         return ScanCommand(command, tuple(files), f"{ROOT}/report.json")
 
     def read(
@@ -102,17 +113,31 @@ class Semgrep:
         fatal = [error.message for error in parsed.errors if error.level == "error"]
         if fatal:
             raise ScanFailed(f"Semgrep did not finish: {fatal[0][:300]}")
+        missing = {*_names("before", before), *_names("after", after)} - set(parsed.paths.scanned)
+        if missing:
+            raise ScanFailed(f"Semgrep left out {len(missing)} of the files it was given")
         return ScanResult(_findings(parsed, "before", before), _findings(parsed, "after", after))
 
 
+def _names(side: str, contents: Mapping[str, bytes]) -> dict[str, str]:
+    """Scan name → path. Numbers instead of the repository's names: Semgrep skips `tests/`, `vendor/` and more by name."""
+    named = {}
+    for number, path in enumerate(sorted(contents)):
+        base = path.rsplit("/", 1)[-1]
+        ending = f".{base.rsplit('.', 1)[-1]}" if "." in base else f"-{base}"
+        named[f"{side}/{number:05d}{_UNSAFE.sub('_', ending)}"] = path
+    return named
+
+
 def _findings(report: _Report, side: str, contents: Mapping[str, bytes]) -> tuple[Finding, ...]:
+    names = _names(side, contents)
     seen: Counter[str] = Counter()
     found = []
-    mine = [result for result in report.results if result.path.startswith(f"{side}/")]
-    for result in sorted(mine, key=lambda result: (result.path, result.start.line, result.check_id)):
-        path = result.path.removeprefix(f"{side}/")
+    mine = [result for result in report.results if result.path in names]
+    for result in sorted(mine, key=lambda result: (names[result.path], result.start.line, result.check_id)):
+        path = names[result.path]
         rule = result.check_id.removeprefix("rules.")
-        lines = contents.get(path, b"").split(b"\n")
+        lines = contents[path].split(b"\n")
         text = lines[result.start.line - 1].strip() if result.start.line <= len(lines) else b""
         basis = hashlib.sha256(b"\0".join((rule.encode(), path.encode(), text))).hexdigest()
         seen[basis] += 1

@@ -87,3 +87,8 @@ def from_findings(findings: tuple[Finding, ...]) -> tuple[Failure, ...]:
 
 def _failure(kind: FailureKind, subject: str, detail: str) -> Failure:
     return Failure(kind, subject, detail[-1500:], signature(kind, subject, detail))
+
+
+def unrunnable(report: TestReport) -> bool:
+    """The base's own tests cannot run at all: nothing could be compared with them."""
+    return report.timed_out or (report.exit_code != 0 and not report.ids(TestOutcome.PASSED))

@@ -1,0 +1,1 @@
+"""A small book shop behind a web API."""

@@ -1,0 +1,104 @@
+"""The operator's configuration: read once from the environment, then passed on. Standard variables keep their owners' names."""
+
+from __future__ import annotations
+
+import os
+import socket
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from bot.domain.errors import UserError
+
+PROJECT = Path(__file__).resolve().parent.parent
+
+
+def _default_home() -> Path:
+    data = os.environ.get("XDG_DATA_HOME")
+    return (Path(data) if data else Path.home() / ".local/share") / "pullwright"
+
+
+class Settings(BaseSettings):
+    """Every setting the product knows. `pullwright doctor` shows which are set, never their values."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="PULLWRIGHT_", extra="ignore", env_ignore_empty=True, populate_by_name=True, frozen=True
+    )
+
+    home: Path = Field(default_factory=_default_home, description="where the product keeps its data")
+    app_id: str = Field(default="", description="the GitHub App's id or client id")
+    private_key_file: Path | None = Field(default=None, description="file with the App's private key (PEM)")
+    webhook_secret: SecretStr = Field(default=SecretStr(""), description="the App's webhook secret")
+    webhook_secret_previous: SecretStr = Field(
+        default=SecretStr(""), description="the secret before a rotation, still accepted"
+    )
+    github_api_url: str = Field(default="https://api.github.com", description="GitHub's API")
+    label: str = Field(default="agent", description="the label that starts a task")
+    budget_usd: Annotated[Decimal, Field(ge=0)] = Field(
+        default=Decimal("0.50"), description="budget of a task in dollars"
+    )
+    planner_model: str = Field(default="claude-opus-5-5", description="model that plans")
+    coder_model: str = Field(default="claude-sonnet-5-5", description="model that works the steps")
+    coder_thinking: Literal["adaptive", "between_tools"] = Field(
+        default="adaptive", description="thinking of the coder; between_tools turns it off"
+    )
+    template: str = Field(default="pullwright", description="sandbox template")
+    host: str = Field(default="127.0.0.1", description="address to listen on")
+    port: int = Field(default=8787, ge=0, le=65535, description="port to listen on; 0 for one of its own choosing")
+    executor_id: str = Field(default_factory=socket.gethostname, description="stable, unique name of this worker")
+    policies: Path = Field(default=PROJECT / "policies", description="directory of the policies")
+    tasks_at_once: int = Field(default=4, ge=1, description="segments that run at once in this process")
+    polling_seconds: float = Field(default=0.3, gt=0, description="how soon queued work starts")
+
+    anthropic_api_key: SecretStr = Field(default=SecretStr(""), validation_alias="ANTHROPIC_API_KEY")
+    anthropic_base_url: str = Field(default="https://api.anthropic.com", validation_alias="ANTHROPIC_BASE_URL")
+    e2b_api_key: SecretStr = Field(default=SecretStr(""), validation_alias="E2B_API_KEY")
+    e2b_api_url: str = Field(default="", validation_alias="E2B_API_URL")
+    e2b_sandbox_url: str = Field(default="", validation_alias="E2B_SANDBOX_URL")
+    voyage_api_key: SecretStr = Field(default=SecretStr(""), validation_alias="VOYAGE_API_KEY")
+    database_url: str = Field(default="", validation_alias="DATABASE_URL")
+
+    def database(self) -> str:
+        """`DATABASE_URL`, or a SQLite file under the home."""
+        return self.database_url or f"sqlite:///{self.home / 'pullwright.db'}"
+
+    def engine_database(self) -> str:
+        """The durable engine's rows: the same server when it is PostgreSQL, a file of its own when it is SQLite."""
+        return self.database_url or f"sqlite:///{self.home / 'engine.db'}"
+
+    def private_key(self) -> str:
+        """The App's key. Raises UserError when it is not configured or cannot be read."""
+        if self.private_key_file is None:
+            raise UserError("No private key is configured.", "Set PULLWRIGHT_PRIVATE_KEY_FILE to the App's PEM file.")
+        try:
+            return self.private_key_file.read_text("ascii")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(
+                f"The App's private key cannot be read: {error}.", "Check PULLWRIGHT_PRIVATE_KEY_FILE."
+            ) from error
+
+    def required_for_serving(self) -> None:
+        """Raises UserError naming the first setting without which nothing can be served."""
+        needed = (
+            (self.app_id, "PULLWRIGHT_APP_ID", "the App's id"),
+            (self.webhook_secret.get_secret_value(), "PULLWRIGHT_WEBHOOK_SECRET", "the App's webhook secret"),
+            (self.anthropic_api_key.get_secret_value(), "ANTHROPIC_API_KEY", "the key for the model"),
+        )
+        for value, name, meaning in needed:
+            if not value:
+                raise UserError(f"{name} is not set ({meaning}).", "README.md, “Connect your App”, shows all of them.")
+        self.private_key()
+
+
+def load() -> Settings:
+    """Read the environment once. Raises UserError that names the variable when a value is not usable."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        name = str(first["loc"][0]) if first["loc"] else "a setting"
+        variable = name if name.isupper() else f"PULLWRIGHT_{name.upper()}"
+        raise UserError(f"{variable} cannot be used: {first['msg']}.", "Correct it and start again.") from None

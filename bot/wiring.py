@@ -1,0 +1,106 @@
+"""The only composition root: builds the real collaborators from the settings and hands one frozen bundle down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from bot.domain.ids import TaskId
+from bot.domain.money import MicroUsd, from_dollars
+from bot.providers.llm.anthropic import AnthropicModel
+from bot.providers.llm.estimator import Estimator
+from bot.providers.llm.metered import MeteredModel, Purse
+from bot.providers.llm.port import LanguageModel
+from bot.providers.llm.pricing import PriceBook
+from bot.providers.scanner.semgrep import Semgrep
+from bot.providers.store.sql import Store, open_store
+from bot.settings import Settings
+from bot.workflow.engine import Engine, EngineSettings
+from bot.workflow.services import ModelChoice, Services
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxEndpoint:
+    """Where sandboxes come from: E2B Cloud, a self-hosted one, or the local server."""
+
+    api_url: str
+    sandbox_url: str
+    api_key: str
+    isolation: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """What `serve` and `worker` run."""
+
+    settings: Settings
+    store: Store
+    services: Services
+    engine: Engine
+
+
+def build(settings: Settings, sandbox: SandboxEndpoint) -> Application:
+    """Connect everything. Nothing is started and nothing outside is called yet, but the store is opened."""
+    settings.home.mkdir(parents=True, exist_ok=True)
+    store = open_store(settings.database())
+    services = _services(settings, sandbox, store)
+    engine = Engine(
+        services,
+        EngineSettings(
+            settings.engine_database(), settings.executor_id, settings.polling_seconds, settings.tasks_at_once
+        ),
+    )
+    return Application(settings, store, services, engine)
+
+
+def _services(settings: Settings, sandbox: SandboxEndpoint, store: Store) -> Services:
+    from bot.policy.engine import load_policies
+    from bot.providers.forge.githubkit import GithubForges
+    from bot.providers.sandbox.e2b import E2bSandboxes
+
+    policies = load_policies(settings.policies)
+    return Services(
+        forges=GithubForges(
+            app_id=settings.app_id, private_key=settings.private_key(), api_url=settings.github_api_url
+        ),
+        model_for=_models(settings, store),
+        ledger=store.ledger,
+        sandboxes=E2bSandboxes(api_url=sandbox.api_url, sandbox_url=sandbox.sandbox_url, api_key=sandbox.api_key),
+        scanner=Semgrep.from_directory(settings.policies / "semgrep", "/opt/semgrep/bin/semgrep"),
+        deliveries=store.deliveries,
+        tasks=store.tasks,
+        approvals=store.approvals,
+        home=settings.home,
+        models=ModelChoice(settings.planner_model, settings.coder_model, coder_thinking=settings.coder_thinking),
+        budget=from_dollars(str(settings.budget_usd)),
+        label=settings.label,
+        template=settings.template,
+        git_protocols=git_protocols(settings.github_api_url),
+        policy_digest=policies.digest,
+        isolation=sandbox.isolation,
+    )
+
+
+def _models(settings: Settings, store: Store) -> object:
+    prices, estimator = PriceBook.load(), Estimator()
+    raw = AnthropicModel(
+        api_key=settings.anthropic_api_key.get_secret_value(), base_url=settings.anthropic_base_url, prices=prices
+    )
+
+    def model_for(task: TaskId, budget: MicroUsd) -> LanguageModel:
+        return MeteredModel(raw, Purse(task, budget, store.ledger), prices, estimator)
+
+    return model_for
+
+
+def git_protocols(api_url: str) -> str:
+    """Transports git may use: https; http only when GitHub's stand-in answers on this machine's loopback."""
+    parts = urlsplit(api_url)
+    loopback = parts.hostname in {"127.0.0.1", "localhost", "::1"}
+    return "http" if parts.scheme == "http" and loopback else "https"
+
+
+def semgrep_rules(policies: Path) -> Path:
+    """Where the operator's scan rules are."""
+    return policies / "semgrep"

@@ -1,0 +1,74 @@
+"""One task's view of the collaborators: its repository, its mirror, its metered model, its sandboxes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from bot.custody.mirror import Mirror, Upstream
+from bot.custody.workbench import BenchSettings, Workbench
+from bot.domain.ids import CommitId
+from bot.domain.repository import RepositorySettings
+from bot.domain.task import TaskSpec
+from bot.providers.forge.port import Forge
+from bot.providers.journal.port import Journal
+from bot.providers.llm.port import LanguageModel
+from bot.stages.publishing.texts import Cost
+from bot.workflow.services import Services
+
+SANDBOX_SECONDS = 3600
+
+
+class TaskContext:
+    """Made anew for each segment run; opens things when they are first needed, inside a step."""
+
+    def __init__(self, services: Services, spec: TaskSpec, journal: Journal) -> None:
+        self.services = services
+        self.spec = spec
+        self.journal = journal
+        self.mirror = Mirror(services.home / "mirrors", spec.subject.repository.id)
+        self._forge: Forge | None = None
+        self._opening = asyncio.Lock()
+
+    async def forge(self) -> Forge:
+        """The repository on GitHub."""
+        async with self._opening:
+            if self._forge is None:
+                repository = self.spec.subject.repository
+                self._forge = await self.services.forges.open(repository.installation_id, repository.id)
+            return self._forge
+
+    async def upstream(self) -> Upstream:
+        """Where to fetch from, with a token that can only read this repository."""
+        forge = await self.forge()
+        repository = await forge.repository()
+        return Upstream(repository.clone_url, await forge.fetch_token(), self.services.git_protocols)
+
+    def model(self) -> LanguageModel:
+        """The model, metered against this task's budget."""
+        return self.services.model_for(self.spec.id, self.spec.budget)
+
+    def bench(self, base: CommitId, settings: RepositorySettings, purpose: str) -> Workbench:
+        """A sandbox of this task for one purpose; an orphan of the same purpose is ended before a new one is made."""
+        labels: Mapping[str, str] = {"pullwright-task": self.spec.id, "pullwright-purpose": purpose}
+        bench = BenchSettings(
+            template=settings.template or self.services.template,
+            labels=labels,
+            lifetime_seconds=SANDBOX_SECONDS,
+            setup=settings.setup,
+        )
+        return Workbench(self.services.sandboxes, self.mirror, base, bench)
+
+    async def cost(self) -> Cost:
+        """What the task has cost by the ledger."""
+        totals = await self.services.ledger.totals(self.spec.id)
+        usage = totals.usage
+        return Cost(
+            spent=totals.spent,
+            budget=self.spec.budget,
+            calls=totals.calls,
+            uncached=usage.input,
+            written=usage.write_5m + usage.write_1h,
+            read=usage.read,
+            output=usage.output,
+        )

@@ -1,0 +1,325 @@
+"""DBOS: configuration, registration, queues, recovery. Workflows are closures over one bundle of services; there are no globals."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import structlog
+from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, Queue, SetEnqueueOptions, SetWorkflowID
+from dbos.error import DBOSException
+
+from bot.domain.ids import DeliveryId, TaskId
+from bot.domain.task import Ending, TaskSpec
+from bot.providers.store.port import Delivery
+from bot.workflow import intake, review, segments, task, telling, texts
+from bot.workflow.context import TaskContext
+from bot.workflow.journal import DbosJournal, TaskEnded
+from bot.workflow.records import (
+    Adopted,
+    AdoptOrder,
+    Coded,
+    CodeOrder,
+    Envelope,
+    Examined,
+    ExamineOrder,
+    Landed,
+    LandOrder,
+    Prepared,
+    Published,
+    PublishOrder,
+    ReviewState,
+    Verified,
+    VerifyOrder,
+)
+from bot.workflow.services import Services
+from bot.workflow.values import Values
+from bot.domain.plan import Plan
+from bot.domain.task import Stage
+
+T = TypeVar("T")
+
+APPLICATION_VERSION = "pullwright-1"
+"""Bumped only on purpose: tasks started under another version stay where they are (specs/durable.md §1.h)."""
+
+REVIEW_SECONDS = 30 * 86_400
+INBOX = "inbox"
+_ENDED = "pullwright:ended"
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """Where the engine keeps its rows and how much it does at once. `polling_seconds` is how soon queued work starts."""
+
+    database_url: str
+    executor_id: str
+    polling_seconds: float = 0.2
+    tasks_at_once: int = 4
+    tasks_per_repository: int = 2
+
+
+class Engine:
+    """Launch once per process; accepts deliveries and carries tasks to their end."""
+
+    def __init__(self, services: Services, settings: EngineSettings) -> None:
+        self._services = services
+        self._settings = settings
+        self._values = Values(services.home / "values")
+        self._queues: dict[str, Queue] = {}
+
+    # life
+
+    def launch(self) -> None:
+        """Start the engine: register workflows, recover what a crash left, listen to the queues."""
+        _use_wal(self._settings.database_url)
+        config: DBOSConfig = {
+            "name": "pullwright",
+            "system_database_url": self._settings.database_url,
+            "application_version": APPLICATION_VERSION,
+            "executor_id": self._settings.executor_id,
+            "serializer": DBOSPortableJSONSerializer(),
+            "log_level": "WARNING",
+            "notification_listener_polling_interval_sec": self._settings.polling_seconds,
+        }
+        DBOS(config=config)
+        self._register()
+        DBOS.launch()
+        polling = self._settings.polling_seconds
+        self._queues = {
+            "intake": DBOS.register_queue("intake", global_concurrency=20, polling_interval_sec=polling),
+            "tasks": DBOS.register_queue("tasks", polling_interval_sec=polling),
+            "work": DBOS.register_queue(
+                "work",
+                global_concurrency=self._settings.tasks_at_once,
+                partition_concurrency=self._settings.tasks_per_repository,
+                polling_interval_sec=polling,
+            ),
+        }
+
+    def close(self) -> None:
+        """Stop; what runs stays recoverable."""
+        DBOS.destroy(workflow_completion_timeout_sec=0, destroy_registry=True)
+
+    # receiving
+
+    async def accept(self, delivery: Delivery) -> bool:
+        """Store the delivery, then queue it. False for one that is here already."""
+        fresh = await self._services.deliveries.accept(delivery)
+        if fresh:
+            await self._queue_delivery(delivery.id)
+        return fresh
+
+    async def sweep(self) -> int:
+        """Queue every delivery that was stored and never finished (a crash between the two)."""
+        waiting = await self._services.deliveries.unfinished()
+        for delivery in waiting:
+            await self._queue_delivery(delivery)
+        return len(waiting)
+
+    async def _queue_delivery(self, delivery: DeliveryId) -> None:
+        with SetWorkflowID(f"gh:{delivery}"):
+            await self._queues["intake"].enqueue_async(self._route, str(delivery))
+
+    # workflows
+
+    def _register(self) -> None:
+        @DBOS.workflow(name="route")
+        async def route(delivery: str) -> str:
+            async def no_guard() -> None:
+                return None
+
+            journal = DbosJournal(self._values, no_guard)
+            post = intake.Post(start=self._start_task, send=self._send)
+            try:
+                return await intake.route(DeliveryId(delivery), services=self._services, journal=journal, post=post)
+            except TaskEnded as end:
+                log.error("delivery not carried out", delivery=delivery, reason=end.ending.reason)
+                return f"failed: {end.ending.reason}"
+
+        @DBOS.workflow(name="task", max_recovery_attempts=None)
+        async def task_workflow(packed: Any) -> str:
+            spec = self._values.unpack(TaskSpec, packed)
+            conductor = DbosConductor(self, spec)
+            ending = await task.run(spec, conductor)
+            await conductor.end(ending)
+            return ending.stage.value
+
+        @DBOS.workflow(name="segment", max_recovery_attempts=None)
+        async def segment(packed: Any, name: str, order: Any) -> Any:
+            return await self._run_segment(self._values.unpack(TaskSpec, packed), name, order)
+
+        self._route = route
+        self._task = task_workflow
+        self._segment = segment
+
+    async def _start_task(self, spec: TaskSpec) -> None:
+        with SetWorkflowID(spec.id):
+            await self._queues["tasks"].enqueue_async(self._task, self._values.pack(TaskSpec, spec))
+
+    async def _send(self, task_id: TaskId, envelope: Envelope) -> None:
+        packed = self._values.pack(Envelope, envelope)
+        await DBOS.send_async(task_id, packed, topic=INBOX, idempotency_key=envelope.delivery)
+
+    def journal(self, spec: TaskSpec) -> DbosJournal:
+        """A journal that refuses further acts once the task was stopped."""
+
+        async def guard() -> None:
+            record = await self._services.tasks.get(spec.id)
+            if record is not None and record.ending is not None:
+                raise TaskEnded(record.ending)
+
+        return DbosJournal(self._values, guard)
+
+    async def _run_segment(self, spec: TaskSpec, name: str, order: Any) -> Any:
+        """The one boundary for faults of ours inside a task: logged in full, ended with a neutral sentence."""
+        kind = SEGMENTS[name]
+        context = TaskContext(self._services, spec, self.journal(spec))
+        try:
+            value = await kind.run(context, self._values.unpack(kind.takes, order))
+            return self._values.pack(kind.gives, value)
+        except TaskEnded as end:
+            return {_ENDED: self._values.pack(Ending, end.ending)}
+        except DBOSException:
+            raise
+        except Exception:  # noqa: BLE001 - the one boundary of the room (style.md §4)
+            log.exception("segment failed", task=spec.id, segment=name)
+            return {_ENDED: self._values.pack(Ending, texts.unexpected())}
+
+    async def segment(self, spec: TaskSpec, key: str, name: str, order: Any) -> Any:
+        """Run a segment as a child on the limited queue, partitioned by repository; its value, or TaskEnded."""
+        kind = SEGMENTS[name]
+        packed = self._values.pack(TaskSpec, spec)
+        partition = str(spec.subject.repository.id)
+        with SetWorkflowID(f"{spec.id}:{key}"), SetEnqueueOptions(queue_partition_key=partition):
+            handle = await self._queues["work"].enqueue_async(
+                self._segment, packed, name, self._values.pack(kind.takes, order)
+            )
+        outcome = await handle.get_result(polling_interval_sec=self._settings.polling_seconds)
+        if isinstance(outcome, dict) and _ENDED in outcome:
+            raise TaskEnded(self._values.unpack(Ending, outcome[_ENDED]))
+        return self._values.unpack(kind.gives, outcome)
+
+    @property
+    def services(self) -> Services:
+        return self._services
+
+    async def receive(self) -> Envelope | None:
+        packed = await DBOS.recv_async(INBOX, timeout_seconds=REVIEW_SECONDS)
+        return None if packed is None else self._values.unpack(Envelope, packed)
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentKind:
+    """A segment: what it takes, what it gives, what runs."""
+
+    takes: Any
+    gives: Any
+    run: Callable[[TaskContext, Any], Awaitable[Any]]
+
+
+async def _prepare(context: TaskContext, _: None) -> Prepared:
+    return await segments.prepare(context)
+
+
+SEGMENTS = {
+    "prepare": SegmentKind(type(None), Prepared, _prepare),
+    "plan": SegmentKind(Prepared, Plan, segments.plan),
+    "code": SegmentKind(CodeOrder, Coded, segments.code),
+    "verify": SegmentKind(VerifyOrder, Verified, segments.verify),
+    "publish": SegmentKind(PublishOrder, Published, review.publish),
+    "examine": SegmentKind(ExamineOrder, Examined, review.examine),
+    "adopt": SegmentKind(AdoptOrder, Adopted, review.adopt),
+    "land": SegmentKind(LandOrder, Landed, review.land),
+}
+
+
+class DbosConductor:
+    """The pipeline's hands (see `task.Conductor`)."""
+
+    def __init__(self, engine: Engine, spec: TaskSpec) -> None:
+        self._engine = engine
+        self._spec = spec
+        self._tells = 0
+        self._progress = task.Progress()
+        self._context = TaskContext(engine.services, spec, engine.journal(spec))
+
+    async def _segment(self, key: str, name: str, order: Any) -> Any:
+        return await self._engine.segment(self._spec, key, name, order)
+
+    async def prepare(self) -> Prepared:
+        prepared: Prepared = await self._segment("prepare", "prepare", None)
+        return prepared
+
+    async def plan(self, prepared: Prepared) -> Plan:
+        plan: Plan = await self._segment("plan", "plan", prepared)
+        return plan
+
+    async def code(self, order: CodeOrder) -> Coded:
+        coded: Coded = await self._segment(order.key, "code", order)
+        return coded
+
+    async def verify(self, key: str, order: VerifyOrder) -> Verified:
+        verified: Verified = await self._segment(key, "verify", order)
+        return verified
+
+    async def publish(self, key: str, order: PublishOrder) -> Published:
+        published: Published = await self._segment(key, "publish", order)
+        return published
+
+    async def examine(self, key: str, order: ExamineOrder) -> Examined:
+        examined: Examined = await self._segment(key, "examine", order)
+        return examined
+
+    async def adopt(self, key: str, order: AdoptOrder) -> Adopted:
+        adopted: Adopted = await self._segment(key, "adopt", order)
+        return adopted
+
+    async def land(self, key: str, order: LandOrder) -> Landed:
+        landed: Landed = await self._segment(key, "land", order)
+        return landed
+
+    async def tell(self, stage: Stage, progress: task.Progress) -> None:
+        self._tells += 1
+        self._progress = progress
+        await self._context.journal.step(
+            f"tell:{self._tells}:{stage.value}", lambda: telling.tell(self._context, stage, progress), bool
+        )
+
+    async def report_gate(self, key: str, state: ReviewState, examined: Examined, note: str) -> None:
+        await self._context.journal.step(
+            f"gate:{key}", lambda: review.report_gate(self._context, state, examined, note), bool
+        )
+
+    async def receive(self) -> Envelope | None:
+        return await self._engine.receive()
+
+    async def end(self, ending: Ending) -> None:
+        """Write the ending down and on GitHub. Not guarded: a stopped task says so too."""
+
+        async def no_guard() -> None:
+            return None
+
+        journal = DbosJournal(Values(self._engine.services.home / "values"), no_guard)
+        context = TaskContext(self._engine.services, self._spec, journal)
+        try:
+            await journal.step("end", lambda: telling.end(context, ending, self._progress), bool)
+        except TaskEnded as end:
+            log.error("ending not told", task=self._spec.id, reason=end.ending.reason)
+
+
+def _use_wal(url: str) -> None:
+    """SQLite: write-ahead log, set once in the file before the engine opens it (specs/durable.md §1.a)."""
+    prefix = "sqlite:///"
+    if url.startswith(prefix):
+        path = Path(url.removeprefix(prefix))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(path)
+        try:
+            connection.execute("PRAGMA journal_mode=WAL").close()
+        finally:
+            connection.close()

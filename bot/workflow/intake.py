@@ -1,0 +1,169 @@
+"""Routes one delivery: decide, then do. Each act is a step, so a redelivered or crashed delivery does nothing twice."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+import structlog
+
+from bot.domain.action import Action, Answer, CommandMessage, Nothing, StartTask, TellTask, Verb
+from bot.domain.event import Actor, Subject
+from bot.domain.ids import DeliveryId, TaskId
+from bot.domain.task import TaskSpec
+from bot.providers.forge.port import Forge, ForgeGone, ForgeRefused
+from bot.providers.journal.port import Journal
+from bot.providers.store.port import Delivery, TaskRecord
+from bot.stages.intake import texts
+from bot.stages.intake.run import IntakeSettings, decide_delivery
+from bot.stages.publishing.run import find_own
+from bot.workflow import texts as endings
+from bot.workflow.records import Envelope
+from bot.workflow.services import Services
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """How the router reaches tasks: durable, and idempotent by id."""
+
+    start: Callable[[TaskSpec], Awaitable[None]]
+    send: Callable[[TaskId, Envelope], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    action: Action
+
+
+@dataclass(frozen=True, slots=True)
+class _Started:
+    spec: TaskSpec | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    record: TaskRecord | None
+
+
+async def route(delivery_id: DeliveryId, *, services: Services, journal: Journal, post: Post) -> str:
+    """Carry out what the delivery asks for; a line for the log."""
+    delivery = await services.deliveries.get(delivery_id)
+    if delivery is None:
+        return "not stored"
+    settings = IntakeSettings(label=services.label)
+    decided = await journal.step(
+        "decide",
+        lambda: _decide(delivery, services, settings),
+        _Decided,
+    )
+    note = await _Router(delivery, services, journal, post).act(decided.action)
+    await journal.step("finish", lambda: _finish(services, delivery_id, note), bool)
+    log.info("delivery routed", delivery=delivery_id, note=note)
+    return note
+
+
+async def _decide(delivery: Delivery, services: Services, settings: IntakeSettings) -> _Decided:
+    return _Decided(await decide_delivery(delivery, forges=services.forges, tasks=services.tasks, settings=settings))
+
+
+async def _finish(services: Services, delivery: DeliveryId, note: str) -> bool:
+    await services.deliveries.finish(delivery, note[:500])
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Router:
+    delivery: Delivery
+    services: Services
+    journal: Journal
+    post: Post
+
+    async def act(self, action: Action) -> str:
+        match action:
+            case Nothing(reason=reason):
+                return f"nothing: {reason}"
+            case StartTask():
+                return await self._start(action)
+            case TellTask():
+                return await self._tell(action)
+            case Answer():
+                await self._answer(action)
+                return f"answered: {action.topic}"
+
+    async def _start(self, action: StartTask) -> str:
+        started = await self.journal.step("start", lambda: self._create(action), _Started)
+        if started.spec is None:
+            return "nothing: this trigger has its task, or one is running"
+        await self.post.start(started.spec)
+        return f"started {started.spec.id}"
+
+    async def _create(self, action: StartTask) -> _Started:
+        """The new task; or the one a crashed run of this step made already, which is started again by its id."""
+        spec = await self.services.tasks.start(action, self.services.budget)
+        if spec is not None:
+            return _Started(spec)
+        live = await self.services.tasks.live(action.subject.repository.id, action.subject.number)
+        return _Started(live.spec if live is not None else None)
+
+    async def _tell(self, action: TellTask) -> str:
+        found = await self.journal.step("find", lambda: self._find(action.subject), _Found)
+        record = found.record
+        message = action.message
+        if isinstance(message, CommandMessage) and message.command.verb is Verb.RETRY:
+            return await self._retry(action, message, record)
+        if record is None or record.ending is not None:
+            if action.answer_without_task:
+                comment = message.comment_id if isinstance(message, CommandMessage) else None
+                await self._answer(Answer(action.subject, "no_task", "", comment))
+            return "nothing: no live task"
+        if isinstance(message, CommandMessage) and message.command.verb is Verb.STOP:
+            await self.journal.step("stop", lambda: self._stop(record.spec.id, message.actor), bool)
+        envelope = Envelope(message, self.delivery.id, self.delivery.received_at)
+        await self.post.send(record.spec.id, envelope)
+        return f"told {record.spec.id}: {message.kind}"
+
+    async def _find(self, subject: Subject) -> _Found:
+        tasks = self.services.tasks
+        live = await tasks.live(subject.repository.id, subject.number)
+        return _Found(live or await tasks.latest(subject.repository.id, subject.number))
+
+    async def _stop(self, task: TaskId, actor: Actor) -> bool:
+        """End it in the store at once: every further act of the task looks there first."""
+        await self.services.tasks.end(task, endings.stopped(actor.login))
+        return True
+
+    async def _retry(self, action: TellTask, message: CommandMessage, record: TaskRecord | None) -> str:
+        if record is None:
+            await self._answer(Answer(action.subject, "no_task", "", message.comment_id))
+            return "nothing: no task to retry"
+        if record.ending is None:
+            return "nothing: the task is running"
+        spec = record.spec
+        again = StartTask(
+            spec.subject, message.actor, f"comment:{message.comment_id}", spec.title, spec.request, message.comment_id
+        )
+        return await self._start(replace(again))
+
+    async def _answer(self, answer: Answer) -> None:
+        await self.journal.step("answer", lambda: self._post_answer(answer), bool)
+
+    async def _post_answer(self, answer: Answer) -> bool:
+        repository = answer.subject.repository
+        forge = await self.services.forges.open(repository.installation_id, repository.id)
+        marker = f"<!-- pullwright:answer:{self.delivery.id} -->"
+        bot = await self.services.forges.bot()
+        record = (await self._find(answer.subject)).record
+        body = f"{marker}\n{texts.answer(answer.topic, answer.detail, record)}"
+        try:
+            if await find_own(forge, answer.subject.number, bot_login=bot.login, marker=marker) is None:
+                await forge.create_comment(answer.subject.number, body)
+            await self._acknowledge(forge, answer)
+        except (ForgeRefused, ForgeGone) as refusal:
+            log.info("answer not posted", reason=str(refusal))
+        return True
+
+    async def _acknowledge(self, forge: Forge, answer: Answer) -> None:
+        if answer.comment_id is not None:
+            await forge.react(answer.comment_id, "eyes")

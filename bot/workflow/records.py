@@ -1,0 +1,178 @@
+"""What segments hand each other. Frozen values; they are written to the database, so a field is only ever added with a default."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from bot.domain.action import TaskMessage
+from bot.domain.change import Change
+from bot.domain.decision import Decision
+from bot.domain.ids import CommitId, DeliveryId, Digest, NodeId, StepId, TreeId
+from bot.domain.plan import Plan, Step
+from bot.domain.pull import Approval
+from bot.domain.repository import LandingMode, RepositorySettings
+from bot.domain.task import Ending
+from bot.domain.verdict import Failure, TestReport, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The pinned base, the settings that hold for this task, and what passes before anything is changed."""
+
+    base_ref: str
+    base: CommitId
+    tree: TreeId
+    settings: RepositorySettings
+    baseline: TestReport
+    step_baseline: TestReport
+    conventions_path: str = ""
+    conventions: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """The tree after a step."""
+
+    tree: TreeId
+    summary: str
+    attempts: int
+    calls: int
+
+
+@dataclass(frozen=True, slots=True)
+class CodeOrder:
+    """One step to work from `start`; `done` are the steps before it. `key` makes its checkpoints unique."""
+
+    key: str
+    prepared: Prepared
+    plan: Plan
+    step: Step
+    start: TreeId
+    done: tuple[StepId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyOrder:
+    """A tree to verify against the task's base."""
+
+    prepared: Prepared
+    tree: TreeId
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """The verdict on a change; `failures` empty means that it is a verified change."""
+
+    change: Change
+    verdict: Verdict
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        return self.verdict.failures
+
+
+@dataclass(frozen=True, slots=True)
+class PublishOrder:
+    """A verified change to publish: as the first draft, or (with `head`) as a further commit on it."""
+
+    prepared: Prepared
+    plan: Plan
+    verified: Verified
+    parent: CommitId
+    pull_number: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What is on GitHub now."""
+
+    number: int
+    node_id: NodeId
+    branch: str
+    head: CommitId
+    tree: TreeId
+    digest: Digest
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """A message to a task, with what only the receiver of the delivery knew."""
+
+    message: TaskMessage
+    delivery: DeliveryId
+    received_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewState:
+    """What the review loop remembers between messages."""
+
+    published: Published
+    verified_trees: tuple[TreeId, ...]
+    approval: Approval | None = None
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ExamineOrder:
+    """A message to examine against the pull request as it is now."""
+
+    state: ReviewState
+    envelope: Envelope
+    prepared: Prepared
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What the gate says now; with an approval when the message is one that holds. `moved` names a head we did not push."""
+
+    decision: Decision
+    approval: Approval | None = None
+    moved: CommitId | None = None
+    merged: bool = False
+    open: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptOrder:
+    """A head somebody else pushed to the bot's branch: verify it, so that it may be approved."""
+
+    prepared: Prepared
+    published: Published
+    head: CommitId
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """The verdict on the new head, and the digest an approval now has to be for."""
+
+    published: Published
+    verified: Verified
+
+
+@dataclass(frozen=True, slots=True)
+class LandOrder:
+    state: ReviewState
+    approval: Approval
+    mode: LandingMode
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """How landing went; see `stages/landing/run.py`."""
+
+    decision: Decision
+    ready: bool
+    merged: CommitId | None
+    merged_tree: TreeId | None
+    note: str
+    alarm: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a segment gives back: `value` is the JSON of its record, or `ending` says why the task is over."""
+
+    value: object = None
+    ending: Ending | None = None
+    extra: tuple[str, ...] = field(default=())

@@ -1,0 +1,246 @@
+"""Joins each stage to its collaborators. A segment takes a record and gives one back; every act in it is a journal step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bot.domain.change import Change
+from bot.domain.ids import CommitId, TreeId, short
+from bot.domain.plan import Plan
+from bot.domain.repository import SETTINGS_PATH, RepositorySettings
+from bot.domain.task import Ending
+from bot.domain.verdict import Failure, TestReport, VerifiedChange
+from bot.custody.workbench import Workbench
+from bot.policy.repository import SettingsFault, default_test_command, parse_settings
+from bot.prompting import clean_untrusted, fence_untrusted, publishable, render
+from bot.providers.llm.port import Conversation, Message
+from bot.providers.sandbox.port import Sandbox
+from bot.retrieval import context as retrieval
+from bot.stages.coding import run as coding
+from bot.stages.coding.log import user_text
+from bot.stages.coding.tools import TOOLS_JSON
+from bot.stages.planning import run as planning
+from bot.stages.planning.schema import PLAN_SCHEMA
+from bot.stages.verifying import run as verifying
+from bot.workflow import texts
+from bot.workflow.context import TaskContext
+from bot.workflow.journal import TaskEnded
+from bot.workflow.records import Coded, CodeOrder, Prepared, Verified, VerifyOrder
+
+CONVENTIONS = ("AGENTS.md", "CLAUDE.md", "CONTRIBUTING.md")
+CONVENTIONS_BYTES = 3_000
+PLAN_CONTEXT_TOKENS = 5_000
+MAP_TOKENS = 1_200
+_TEXTS_AT_ONCE = 500
+
+
+async def prepare(context: TaskContext) -> Prepared:
+    """Pin the base, read the settings from it, run its tests once."""
+    pinned = await context.journal.step("prepare:pin", lambda: _pin(context), Prepared)
+    settings = pinned.settings
+    if settings.test is None:
+        raise TaskEnded(texts.no_tests(SETTINGS_PATH))
+    bench = context.bench(pinned.base, settings, "baseline")
+    try:
+        baseline = await context.journal.step(
+            "prepare:baseline", lambda: verifying.baseline(bench, pinned.tree, settings), TestReport
+        )
+        step_baseline = baseline
+        if settings.step_test is not None:
+            quick = replace(settings, test=settings.step_test)
+            step_baseline = await context.journal.step(
+                "prepare:step-baseline", lambda: verifying.baseline(bench, pinned.tree, quick), TestReport
+            )
+    finally:
+        await bench.close()
+    if verifying.unrunnable(baseline):
+        raise TaskEnded(texts.base_unrunnable(baseline.command, baseline.tail[-1200:]))
+    return replace(pinned, baseline=baseline, step_baseline=step_baseline)
+
+
+_NO_REPORT = TestReport("", 0, 0.0, ())
+
+
+async def _pin(context: TaskContext) -> Prepared:
+    forge = await context.forge()
+    repository = await forge.repository()
+    base = await forge.branch_head(repository.default_branch)
+    if repository.archived or base is None:
+        raise TaskEnded(texts.gone("the repository is archived or empty"))
+    await context.mirror.fetch(await context.upstream(), commits=(base,))
+    tree = await context.mirror.tree_of(base)
+    paths = await _paths(context, tree)
+    given = await context.mirror.file_at(base, SETTINGS_PATH, limit=100_000)
+    settings = parse_settings(given) if given is not None else RepositorySettings()
+    if isinstance(settings, SettingsFault):
+        raise TaskEnded(texts.bad_settings(SETTINGS_PATH, settings.message))
+    if settings.test is None:
+        settings = replace(settings, test=default_test_command(paths))
+    where, conventions = await _conventions(context, base)
+    return Prepared(repository.default_branch, base, tree, settings, _NO_REPORT, _NO_REPORT, where, conventions)
+
+
+async def _conventions(context: TaskContext, base: CommitId) -> tuple[str, str]:
+    """The first instruction file of the base commit, cleaned and cut; a branch cannot change what it is judged by."""
+    for path in CONVENTIONS:
+        data = await context.mirror.file_at(base, path, limit=1_000_000)
+        if data:
+            text = clean_untrusted(data.decode("utf-8", "replace")).text
+            return path, text[:CONVENTIONS_BYTES]
+    return "", ""
+
+
+async def _paths(context: TaskContext, tree: TreeId) -> tuple[str, ...]:
+    return tuple(entry.path for entry in await context.mirror.entries(tree))
+
+
+async def _texts(context: TaskContext, tree: TreeId) -> dict[str, str]:
+    """Every text file of the tree, by path."""
+    entries = [entry for entry in await context.mirror.entries(tree) if entry.mode.value.startswith("100")]
+    found: dict[str, str] = {}
+    for start in range(0, len(entries), _TEXTS_AT_ONCE):
+        part = entries[start : start + _TEXTS_AT_ONCE]
+        blobs = await context.mirror.blobs(entry.blob for entry in part)
+        for entry in part:
+            if retrieval.is_text(blobs[entry.blob]):
+                found[entry.path] = blobs[entry.blob].decode("utf-8", "replace")
+    return found
+
+
+async def plan(context: TaskContext, prepared: Prepared) -> Plan:
+    """Ask the planner."""
+    models = context.services.models
+    conversation = Conversation(
+        model=models.planner,
+        effort=models.planner_effort,
+        thinking=models.planner_thinking,
+        system=(render("bot.stages.planning", "system.md.j2"),),
+        schema=PLAN_SCHEMA,
+        max_tokens=models.planner_tokens,
+    )
+    paths = await _paths(context, prepared.tree)
+    brief = await context.journal.step("plan:brief", lambda: _plan_brief(context, prepared, paths), str)
+    work = planning.PlanningWork("plan", conversation, brief, frozenset(paths))
+    planned = await planning.run(work, journal=context.journal, model=context.model())
+    if planned.plan is None:
+        raise TaskEnded(planned.ending or texts.unexpected())
+    return planned.plan
+
+
+async def _plan_brief(context: TaskContext, prepared: Prepared, paths: tuple[str, ...]) -> str:
+    spec = context.spec
+    asked = clean_untrusted(f"{spec.title}\n\n{spec.request}")
+    shown = retrieval.build(paths, await _texts(context, prepared.tree), asked.text, PLAN_CONTEXT_TOKENS)
+    return render(
+        "bot.stages.planning",
+        "brief.md.j2",
+        name=spec.subject.repository.full_name,
+        commit=prepared.base,
+        test=prepared.settings.test,
+        conventions_path=prepared.conventions_path,
+        conventions=prepared.conventions,
+        context=shown.text,
+        request=fence_untrusted("task", asked.text, _nonce(context)),
+        removed=asked.removed,
+    )
+
+
+def _nonce(context: TaskContext) -> str:
+    """A mark the author of a text could not know beforehand, and the same on every replay."""
+    from hashlib import sha256
+
+    return sha256(
+        f"{context.spec.id}:{context.spec.requester.id}:{context.services.policy_digest}".encode()
+    ).hexdigest()[:12]
+
+
+async def code(context: TaskContext, order: CodeOrder) -> Coded:
+    """Work one step of the plan."""
+    prepared = order.prepared
+    bench = context.bench(prepared.base, prepared.settings, order.key)
+    verifier = verifying.Verifier(
+        context.mirror, context.services.scanner, verifying.Checks(prepared.settings, prepared.step_baseline)
+    )
+    command = prepared.settings.step_test or prepared.settings.test
+
+    async def check(sandbox: Sandbox, change: Change) -> tuple[Failure, ...]:
+        return (await verifier.check(sandbox, change, command=command)).failures
+
+    work = coding.StepWork(
+        key=order.key,
+        conversation=await _coder(context, prepared),
+        brief=await _step_brief(context, order),
+        start=order.start,
+        needs_change=bool(order.step.files),
+    )
+    try:
+        result = await coding.run(work, coding.Collaborators(context.journal, context.model(), bench, check))
+    finally:
+        await bench.close()
+    if result.ending is not None:
+        raise TaskEnded(result.ending)
+    return Coded(result.tree, result.summary, result.attempts, result.calls)
+
+
+async def _coder(context: TaskContext, prepared: Prepared) -> Conversation:
+    models = context.services.models
+    overview = retrieval.build(await _paths(context, prepared.tree), {}, "", MAP_TOKENS)
+    return Conversation(
+        model=models.coder,
+        effort=models.coder_effort,
+        thinking=models.coder_thinking,
+        system=(
+            render("bot.stages.coding", "system.md.j2"),
+            render(
+                "bot.stages.coding",
+                "map.md.j2",
+                name=context.spec.subject.repository.full_name,
+                commit=prepared.base,
+                test=prepared.settings.step_test or prepared.settings.test,
+                conventions_path=prepared.conventions_path,
+                conventions=prepared.conventions,
+                map=overview.text,
+            ),
+        ),
+        tools=TOOLS_JSON,
+        max_tokens=models.coder_tokens,
+    )
+
+
+async def _step_brief(context: TaskContext, order: CodeOrder) -> Message:
+    spec = context.spec
+    asked = clean_untrusted(f"{spec.title}\n\n{spec.request}")
+    return user_text(
+        render(
+            "bot.stages.coding",
+            "step.md.j2",
+            request=fence_untrusted("task", asked.text, _nonce(context)),
+            steps=order.plan.steps,
+            step=order.step,
+            done=frozenset(order.done),
+        )
+    )
+
+
+async def verify(context: TaskContext, order: VerifyOrder) -> Verified:
+    """The full check of a tree in a fresh sandbox."""
+    prepared = order.prepared
+    base_tree = await context.mirror.tree_of(prepared.base)
+    paths = await context.mirror.diff(base_tree, order.tree)
+    change = Change(prepared.base, base_tree, order.tree, paths)
+    bench = context.bench(prepared.base, prepared.settings, "verify")
+
+    async def act() -> Verified:
+        verdict, _ = await verifier_of(context, prepared).verify(bench, change)
+        return Verified(change, verdict)
+
+    try:
+        return await context.journal.step("verify", act, Verified)
+    finally:
+        await bench.close()
+
+
+def verifier_of(context: TaskContext, prepared: Prepared) -> verifying.Verifier:
+    """Judges by the full test command."""
+    checks = verifying.Checks(prepared.settings, prepared.baseline)
+    return verifying.Verifier(context.mirror, context.services.scanner, checks)

@@ -1,0 +1,52 @@
+"""The bundle a task works with. `wiring.py` builds it once; nothing here is looked up from anywhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.domain.ids import TaskId
+from bot.domain.money import MicroUsd
+from bot.providers.forge.port import Forges
+from bot.providers.llm.port import Effort, LanguageModel, Ledger
+from bot.providers.sandbox.port import Sandboxes
+from bot.providers.scanner.port import Scanner
+from bot.providers.store.port import Approvals, Deliveries, Tasks
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """Which model does what, with effort and thinking sent on every call (D6)."""
+
+    planner: str
+    coder: str
+    planner_effort: Effort = Effort.HIGH
+    coder_effort: Effort = Effort.MEDIUM
+    planner_thinking: str = "adaptive"
+    coder_thinking: str = "adaptive"
+    planner_tokens: int = 8_000
+    coder_tokens: int = 6_000
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Collaborators and the operator's choices. `model_for` gives the metered model of one task."""
+
+    forges: Forges
+    model_for: Callable[[TaskId, MicroUsd], LanguageModel]
+    ledger: Ledger
+    sandboxes: Sandboxes
+    scanner: Scanner
+    deliveries: Deliveries
+    tasks: Tasks
+    approvals: Approvals
+    home: Path
+    models: ModelChoice
+    budget: MicroUsd
+    label: str
+    template: str
+    git_protocols: str
+    policy_digest: str
+    isolation: str = ""
+    """A sentence for every approval summary when isolation is weaker than the default; empty otherwise."""

@@ -1,0 +1,308 @@
+"""The pipeline on one page. It orders segments and reacts to messages; every rule is in a stage.
+
+Deterministic: no clock, no random, no I/O but through segments and steps; one sequential coroutine (specs/durable.md §4).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from bot.domain.action import ClosedMessage, CommandMessage, PullMessage, ReviewMessage, Verb
+from bot.domain.event import PullActivity
+from bot.domain.event import ReviewState as GithubReview
+from bot.domain.ids import CommitId, StepId, TreeId
+from bot.domain.plan import Plan, Step
+from bot.domain.repository import LandingMode
+from bot.domain.task import Ending, Stage, TaskSpec
+from bot.workflow import texts
+from bot.workflow.journal import TaskEnded
+from bot.workflow.records import (
+    Adopted,
+    AdoptOrder,
+    CodeOrder,
+    Coded,
+    Envelope,
+    Examined,
+    ExamineOrder,
+    Landed,
+    LandOrder,
+    Prepared,
+    Published,
+    PublishOrder,
+    ReviewState,
+    Verified,
+    VerifyOrder,
+)
+
+REPAIRS = 2
+REVIEW_ROUNDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What the sticky comment shows of the work."""
+
+    plan: Plan | None = None
+    done: tuple[StepId, ...] = ()
+    working: StepId | None = None
+    pull_number: int | None = None
+    note: str = ""
+
+
+class Conductor(Protocol):
+    """What the pipeline can ask for. Each call is durable; implemented on DBOS in `engine.py`."""
+
+    async def prepare(self) -> Prepared: ...
+    async def plan(self, prepared: Prepared) -> Plan: ...
+    async def code(self, order: CodeOrder) -> Coded: ...
+    async def verify(self, key: str, order: VerifyOrder) -> Verified: ...
+    async def publish(self, key: str, order: PublishOrder) -> Published: ...
+    async def examine(self, key: str, order: ExamineOrder) -> Examined: ...
+    async def adopt(self, key: str, order: AdoptOrder) -> Adopted: ...
+    async def land(self, key: str, order: LandOrder) -> Landed: ...
+    async def tell(self, stage: Stage, progress: Progress) -> None:
+        """Record the stage and bring the sticky comment up to date."""
+        ...
+
+    async def report_gate(self, key: str, state: ReviewState, examined: Examined, note: str) -> None:
+        """Check run, draft state and comment on the pull request, from the decision."""
+        ...
+
+    async def receive(self) -> Envelope | None:
+        """The next message, or None when nobody wrote for 30 days."""
+        ...
+
+
+async def run(spec: TaskSpec, conductor: Conductor) -> Ending:
+    """Carry the task through its life; the ending is for the caller to write down."""
+    try:
+        return await _Pipeline(spec, conductor).run()
+    except TaskEnded as end:
+        return end.ending
+
+
+@dataclass
+class _Pipeline:
+    spec: TaskSpec
+    conductor: Conductor
+    progress: Progress = field(default_factory=Progress)
+    counter: int = 0
+
+    async def run(self) -> Ending:
+        await self.tell(Stage.PREPARING)
+        prepared = await self.conductor.prepare()
+        await self.tell(Stage.PLANNING)
+        plan = await self.conductor.plan(prepared)
+        self.progress = replace(self.progress, plan=plan)
+        tree = prepared.tree
+        for step in plan.steps:
+            tree = await self._code(prepared, plan, step, tree)
+        verified = await self._verified(prepared, plan, tree)
+        await self.tell(Stage.PUBLISHING)
+        published = await self.conductor.publish("publish", PublishOrder(prepared, plan, verified, prepared.base))
+        self.progress = replace(self.progress, pull_number=published.number)
+        return await self._review(prepared, plan, ReviewState(published, (published.tree,)))
+
+    async def tell(self, stage: Stage, note: str = "") -> None:
+        self.progress = replace(self.progress, note=note)
+        await self.conductor.tell(stage, self.progress)
+
+    async def _code(self, prepared: Prepared, plan: Plan, step: Step, tree: TreeId) -> TreeId:
+        self.progress = replace(self.progress, working=step.id)
+        await self.tell(Stage.CODING)
+        order = CodeOrder(f"step:{step.id}", prepared, plan, step, tree, self.progress.done)
+        coded = await self.conductor.code(order)
+        self.progress = replace(self.progress, done=(*self.progress.done, step.id), working=None)
+        return coded.tree
+
+    async def _verified(self, prepared: Prepared, plan: Plan, tree: TreeId) -> Verified:
+        """The full check; what it finds goes back to the coder, at most twice."""
+        for repair in range(REPAIRS + 1):
+            self.counter += 1
+            await self.tell(Stage.VERIFYING)
+            verified = await self.conductor.verify(f"verify:{self.counter}", VerifyOrder(prepared, tree))
+            if not verified.failures:
+                return verified
+            if repair < REPAIRS:
+                step = _repair(self.counter, verified)
+                await self.tell(Stage.CODING, "Repairing what the full check found.")
+                order = CodeOrder(f"step:{step.id}", prepared, plan, step, tree, self.progress.done)
+                tree = (await self.conductor.code(order)).tree
+        raise TaskEnded(texts.still_failing(tuple(failure.subject for failure in verified.failures)))
+
+    async def _review(self, prepared: Prepared, plan: Plan, state: ReviewState) -> Ending:
+        """Wait for people, and act on what they say."""
+        stage, note = Stage.IN_REVIEW, ""
+        rounds = 0
+        while True:
+            await self.tell(stage, note)
+            envelope = await self.conductor.receive()
+            if envelope is None:
+                return texts.stale()
+            ending = _plain_ending(envelope)
+            if ending is not None:
+                return ending
+            if _is_own_echo(envelope, state):
+                continue
+            if _asks_for_work(envelope):
+                rounds += 1
+                if rounds > REVIEW_ROUNDS:
+                    return texts.too_many_rounds(REVIEW_ROUNDS)
+                state = await self._revise(prepared, plan, state, envelope)
+                stage, note = Stage.IN_REVIEW, "The review is worked in; please look at the new digest."
+                continue
+            step = await self._consider(prepared, state, envelope)
+            if isinstance(step, Ending):
+                return step
+            state, stage, note = step
+
+    async def _consider(
+        self, prepared: Prepared, state: ReviewState, envelope: Envelope
+    ) -> Ending | tuple[ReviewState, Stage, str]:
+        self.counter += 1
+        key = f"review:{self.counter}"
+        state = _with_flags(state, envelope)
+        examined = await self.conductor.examine(key, ExamineOrder(state, envelope, prepared))
+        if examined.merged and state.approval is None:
+            return texts.merged_elsewhere(envelope.message.actor.login)
+        if not examined.open and not examined.merged:
+            return texts.pull_closed()
+        if examined.moved is not None and not examined.merged:
+            adopted = await self._adopt(key, prepared, state, examined)
+            again = _approves(envelope, adopted[0].published.head)
+            return await self._consider(prepared, adopted[0], envelope) if again else adopted
+        approval = examined.approval or state.approval
+        state = replace(state, approval=approval if examined.decision.allowed or examined.merged else None)
+        mode = _landing_mode(envelope, state, prepared)
+        if state.approval is None or mode is None:
+            note = texts.other_digest(state.approval) if _names_other_digest(envelope, state) else ""
+            await self.conductor.report_gate(key, state, examined, note)
+            stage = Stage.READY if state.approval is not None and examined.decision.allowed else Stage.IN_REVIEW
+            return state, stage, note
+        return await self._land(key, state, mode, examined)
+
+    async def _land(
+        self, key: str, state: ReviewState, mode: LandingMode, examined: Examined
+    ) -> Ending | tuple[ReviewState, Stage, str]:
+        if state.approval is None:
+            return state, Stage.IN_REVIEW, ""
+        await self.conductor.report_gate(key, state, examined, "")
+        await self.tell(Stage.LANDING)
+        landed = await self.conductor.land(f"{key}:land", LandOrder(state, state.approval, mode))
+        if landed.merged is not None:
+            return Ending(Stage.NEEDS_HUMAN if landed.alarm else Stage.LANDED, landed.note, "")
+        if not landed.decision.allowed:
+            state = replace(state, approval=None)
+            await self.conductor.report_gate(f"{key}:after", state, replace(examined, decision=landed.decision), "")
+            return state, Stage.IN_REVIEW, ""
+        return state, Stage.READY, landed.note
+
+    async def _adopt(
+        self, key: str, prepared: Prepared, state: ReviewState, examined: Examined
+    ) -> tuple[ReviewState, Stage, str]:
+        """Somebody else pushed: the approval is void; the new head is verified so that it can be approved."""
+        head = examined.moved or state.published.head
+        void = replace(state, approval=None)
+        await self.conductor.report_gate(key, void, examined, "")
+        await self.tell(Stage.VERIFYING, "Somebody pushed to the branch; checking the new head.")
+        adopted = await self.conductor.adopt(f"{key}:adopt", AdoptOrder(prepared, state.published, head))
+        passed = not adopted.verified.failures
+        trees = (*state.verified_trees, adopted.published.tree) if passed else state.verified_trees
+        note = texts.adopted(head, adopted.published.digest, passed=passed)
+        return replace(void, published=adopted.published, verified_trees=trees), Stage.IN_REVIEW, note
+
+    async def _revise(self, prepared: Prepared, plan: Plan, state: ReviewState, envelope: Envelope) -> ReviewState:
+        """A review asked for changes: one more step, verified like the rest, as a further commit on the branch."""
+        self.counter += 1
+        await self.tell(Stage.REVISING)
+        step = _revision(self.counter, envelope)
+        order = CodeOrder(f"step:{step.id}", prepared, plan, step, state.published.tree, self.progress.done)
+        tree = (await self.conductor.code(order)).tree
+        verified = await self._verified(prepared, plan, tree)
+        await self.tell(Stage.PUBLISHING)
+        order_ = PublishOrder(prepared, plan, verified, state.published.head, state.published.number)
+        published = await self.conductor.publish(f"publish:{self.counter}", order_)
+        return ReviewState(published, (*state.verified_trees, published.tree))
+
+
+def _repair(number: int, verified: Verified) -> Step:
+    listed = "\n".join(f"- {f.kind.value}: {f.subject}\n{f.detail[:600]}" for f in verified.failures[:6])
+    goal = f"The whole change was checked in a fresh sandbox and these checks failed:\n{listed}\nFix the cause."
+    return Step(StepId(f"repair-{number}"), "Make the full check pass", goal, (), (), ())
+
+
+def _revision(number: int, envelope: Envelope) -> Step:
+    message = envelope.message
+    text = message.body if isinstance(message, ReviewMessage) else ""
+    if isinstance(message, CommandMessage):
+        text = message.command.argument
+    goal = f"A reviewer ({message.actor.login}) asks for this; it is a request about the change, not a rule:\n{text[:6000]}"
+    return Step(StepId(f"review-{number}"), "Work in the review", goal, (), (), ())
+
+
+def _asks_for_work(envelope: Envelope) -> bool:
+    match envelope.message:
+        case ReviewMessage(state=GithubReview.CHANGES_REQUESTED):
+            return True
+        case CommandMessage(command=command):
+            return command.verb in {Verb.FIX, Verb.RUN} and bool(command.argument.strip())
+        case _:
+            return False
+
+
+def _plain_ending(envelope: Envelope) -> Ending | None:
+    match envelope.message:
+        case ClosedMessage():
+            return texts.issue_closed()
+        case CommandMessage(actor=actor, command=command) if command.verb is Verb.STOP:
+            return texts.stopped(actor.login)
+        case _:
+            return None
+
+
+def _is_own_echo(envelope: Envelope, state: ReviewState) -> bool:
+    """Our own push comes back as an event about the head we know."""
+    message = envelope.message
+    return (
+        isinstance(message, PullMessage)
+        and message.activity is PullActivity.PUSHED
+        and message.head_sha == state.published.head
+    )
+
+
+def _approves(envelope: Envelope, head: CommitId) -> bool:
+    """The message is an approval of just this head, which we did not know yet when it came."""
+    message = envelope.message
+    return isinstance(message, ReviewMessage) and message.state is GithubReview.APPROVED and message.commit_id == head
+
+
+def _names_other_digest(envelope: Envelope, state: ReviewState) -> bool:
+    match envelope.message:
+        case CommandMessage(command=command) if command.verb is Verb.MERGE:
+            return state.approval is None or not state.approval.digest.startswith(command.argument)
+        case _:
+            return False
+
+
+def _with_flags(state: ReviewState, envelope: Envelope) -> ReviewState:
+    match envelope.message:
+        case CommandMessage(command=command) if command.verb is Verb.APPROVE:
+            return replace(state, flags=tuple(sorted({*state.flags, *command.flags})))
+        case _:
+            return state
+
+
+def _landing_mode(envelope: Envelope, state: ReviewState, prepared: Prepared) -> LandingMode | None:
+    """How far this message takes an approved change; None: it only changes what is known."""
+    match envelope.message:
+        case CommandMessage(command=command) if command.verb is Verb.MERGE and state.approval is not None:
+            return LandingMode.MERGE if state.approval.digest.startswith(command.argument) else None
+        case ReviewMessage(state=GithubReview.APPROVED):
+            return prepared.settings.landing
+        case CommandMessage(command=command) if command.verb is Verb.APPROVE:
+            return prepared.settings.landing
+        case PullMessage(merged=True) if state.approval is not None:
+            return LandingMode.MERGE
+        case _:
+            return None

@@ -1,0 +1,68 @@
+"""Tells people where a task is: the store for the dashboard, the one sticky comment on GitHub."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import structlog
+
+from bot.domain.task import Ending, Stage
+from bot.prompting import publishable
+from bot.providers.forge.port import ForgeGone, ForgeRefused
+from bot.stages.publishing import texts as publishing_texts
+from bot.stages.publishing.run import post_sticky
+from bot.stages.publishing.texts import StatusView
+from bot.workflow.context import TaskContext
+from bot.workflow.task import Progress
+
+log = structlog.get_logger()
+
+
+async def tell(context: TaskContext, stage: Stage, progress: Progress) -> bool:
+    """Record the stage and edit the sticky comment."""
+    await context.services.tasks.move(context.spec.id, stage, progress.note)
+    await _post(context, _view(context, stage, progress, None))
+    return True
+
+
+async def end(context: TaskContext, ending: Ending, progress: Progress) -> bool:
+    """Record the ending, say it in the sticky comment, take the trigger label off so that it can be put on again."""
+    await context.services.tasks.end(context.spec.id, ending)
+    await _post(context, _view(context, ending.stage, replace(progress, note=""), ending))
+    try:
+        await (await context.forge()).remove_label(context.spec.subject.number, context.services.label)
+    except (ForgeRefused, ForgeGone) as refusal:
+        log.info("label not removed", task=context.spec.id, reason=str(refusal))
+    return True
+
+
+def _view(context: TaskContext, stage: Stage, progress: Progress, ending: Ending | None) -> StatusView:
+    titles = tuple(publishable(step.title) for step in progress.plan.steps) if progress.plan is not None else ()
+    safe = ending and replace(ending, reason=publishable(ending.reason))
+    return StatusView(
+        task=context.spec.id,
+        stage=stage,
+        plan=progress.plan,
+        plan_titles=titles,
+        done=progress.done,
+        working=progress.working,
+        pull_number=progress.pull_number,
+        note=publishable(progress.note),
+        ending=safe,
+    )
+
+
+async def _post(context: TaskContext, view: StatusView) -> None:
+    """A comment that cannot be posted (locked issue) never stops the work."""
+    view = replace(view, cost=await context.cost())
+    bot = await context.services.forges.bot()
+    try:
+        await post_sticky(
+            await context.forge(),
+            context.spec.subject.number,
+            bot_login=bot.login,
+            marker=publishing_texts.marker(context.spec.id),
+            body=publishing_texts.status(view),
+        )
+    except (ForgeRefused, ForgeGone) as refusal:
+        log.info("status not posted", task=context.spec.id, reason=str(refusal))

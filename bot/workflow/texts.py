@@ -1,0 +1,116 @@
+"""Endings that belong to no stage: what the person reads when the outside, or we, failed."""
+
+from __future__ import annotations
+
+from bot.domain.ids import CommitId, Digest, short
+from bot.domain.pull import Approval
+from bot.domain.task import Ending, Stage
+
+_RETRY = "Reply `/agent retry` to try again."
+
+
+def custody(reason: str) -> Ending:
+    """Something crossed the line that must not."""
+    return Ending(
+        Stage.POLICY_DENIED,
+        f"What came out of the sandbox was refused: {reason}",
+        f"Nothing of it was used. {_RETRY}",
+    )
+
+
+def gone(reason: str) -> Ending:
+    """The repository, branch or our right to it."""
+    return Ending(Stage.CANCELLED, f"GitHub no longer lets us work here: {reason}", "")
+
+
+def github_refused(status: int, message: str) -> Ending:
+    """A refusal we have no answer to."""
+    return Ending(Stage.NEEDS_HUMAN, f"GitHub refused with {status}: {message}", _RETRY)
+
+
+def infrastructure(reason: str) -> Ending:
+    """Patience used up."""
+    return Ending(
+        Stage.INFRASTRUCTURE, f"A service did not answer in time: {reason}", f"The work so far is kept. {_RETRY}"
+    )
+
+
+def unexpected() -> Ending:
+    """A fault of ours; details are in the log under the task's id."""
+    return Ending(
+        Stage.INFRASTRUCTURE, "An unexpected error stopped the task; the operator finds it in the log.", _RETRY
+    )
+
+
+def stopped(login: str) -> Ending:
+    return Ending(Stage.CANCELLED, f"Stopped by {login}.", f"What was done so far stays where it is. {_RETRY}")
+
+
+def issue_closed() -> Ending:
+    return Ending(Stage.CANCELLED, "The issue was closed while the task was running.", "")
+
+
+def pull_closed() -> Ending:
+    return Ending(Stage.CANCELLED, "The pull request was closed without merging.", "")
+
+
+def stale() -> Ending:
+    return Ending(Stage.CANCELLED, "Nobody reviewed the pull request for 30 days.", _RETRY)
+
+
+def no_tests(path: str) -> Ending:
+    """Without tests nothing can be proved."""
+    return Ending(
+        Stage.NEEDS_HUMAN,
+        "No test command is known for this repository, so nothing could be verified.",
+        f'Add `test = "…"` to `{path}` on the default branch, then reply `/agent retry`.',
+    )
+
+
+def base_unrunnable(command: str, tail: str) -> Ending:
+    """The base's own tests do not run at all."""
+    return Ending(
+        Stage.NEEDS_HUMAN,
+        f"The tests do not run on the untouched base, so a change could not be judged. `{command}` said:\n\n```\n{tail}\n```",
+        "Check `test`, `setup` and `template` in `.github/pullwright.toml`, then reply `/agent retry`.",
+    )
+
+
+def still_failing(names: tuple[str, ...]) -> Ending:
+    """The full check at the end."""
+    listed = "".join(f"\n- {name}" for name in names[:8])
+    return Ending(Stage.NEEDS_HUMAN, f"The whole change does not pass the checks:{listed}", _RETRY)
+
+
+def merged_elsewhere(who: str) -> Ending:
+    return Ending(Stage.LANDED, f"Merged on GitHub by {who}.", "")
+
+
+def bad_settings(path: str, message: str) -> Ending:
+    """The repository's own settings cannot be read."""
+    return Ending(
+        Stage.NEEDS_HUMAN, f"`{path}` on the default branch cannot be used: {message}", f"Correct it. {_RETRY}"
+    )
+
+
+def too_many_rounds(rounds: int) -> Ending:
+    return Ending(
+        Stage.NEEDS_HUMAN, f"{rounds} rounds of review were worked in; a person should take over now.", _RETRY
+    )
+
+
+def adopted(head: CommitId, digest: Digest, *, passed: bool) -> str:
+    """Somebody else's push was looked at."""
+    if passed:
+        return (
+            f"Somebody pushed `{short(head)}`. It passes the checks. An earlier approval no longer counts; "
+            f"the digest to approve now is `{digest}`."
+        )
+    return f"Somebody pushed `{short(head)}`, and it does not pass the checks. It cannot be approved as it is."
+
+
+def other_digest(approval: Approval | None) -> str:
+    """The merge command named something else than what was approved."""
+    if approval is None:
+        return "Nothing is approved now, so there is nothing to merge."
+    return f"The approved digest is `{short(approval.digest)}`; the command named another one. Nothing was merged."

@@ -1,0 +1,57 @@
+"""Values of the domain as portable JSON and back (D17). Large ones go to a file named by their content; the row keeps its name."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter
+
+T = TypeVar("T")
+INLINE_BYTES = 64_000
+_SPILLED = "pullwright:spilled"
+
+
+@lru_cache(maxsize=256)
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+class Values:
+    """Packs and unpacks. `directory` holds the large values; nothing in it is ever changed."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        directory.mkdir(parents=True, exist_ok=True)
+
+    def pack(self, kind: type[T], value: T) -> Any:
+        """JSON-able form of the value."""
+        portable = _adapter(kind).dump_python(value, mode="json")
+        text = json.dumps(portable, separators=(",", ":"), ensure_ascii=False).encode()
+        if len(text) <= INLINE_BYTES:
+            return portable
+        name = hashlib.sha256(text).hexdigest()
+        path = self._directory / f"{name}.json"
+        if not path.exists():
+            fresh = self._directory / f".{name}.{secrets.token_hex(4)}"
+            with fresh.open("wb") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            fresh.replace(path)
+        return {_SPILLED: name}
+
+    def unpack(self, kind: type[T], packed: Any) -> T:
+        """The value again, checked against its type. Raises ValueError when a stored value is damaged."""
+        if isinstance(packed, dict) and _SPILLED in packed:
+            text = (self._directory / f"{packed[_SPILLED]}.json").read_bytes()
+            if hashlib.sha256(text).hexdigest() != packed[_SPILLED]:
+                raise ValueError("a stored value is damaged")
+            packed = json.loads(text)
+        value: T = _adapter(kind).validate_python(packed)
+        return value
