@@ -1,0 +1,91 @@
+"""The words of a gate decision: check run, sticky comment, status. One value, three renderings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from bot.domain.decision import Decision, Outcome, Reason
+from bot.domain.ids import short
+from bot.domain.pull import Approval
+
+MAX_SUMMARY = 65_000
+
+_SIGN = {Outcome.PASSED: "✓", Outcome.WAITING: "…", Outcome.REFUSED: "✗"}
+_NEXT = {
+    "approval": "Read the diff. Approve it with a review, or type the command above.",
+    "flags": "Have a look at the named files. If they are meant, approve again and write the words above.",
+    "head": "Something was pushed after the review. Look at what is new and approve again.",
+    "merge_base": "The branch's starting point changed. Look again and approve again.",
+    "digest": "The change is not the approved one. Look again and approve again.",
+    "base_branch": "Change the base branch back, or approve for this one.",
+    "merge": "Write `/agent fix` and I merge the base branch and resolve it.",
+    "verified": "I run the checks on what would land; nothing to do for you.",
+    "no_objection": "Once the person who asked for changes approves or is answered, I look again.",
+    "reviewer": "Somebody else with write permission has to approve.",
+    "policy": "The operator's rules decide here; `pullwright policy explain` shows which.",
+}
+_MARKUP = re.compile(r"([\\<>\[\]*_#|!])")
+
+
+def title(decision: Decision) -> str:
+    """One line: what stands in the way, or that nothing does."""
+    against = decision.against()
+    if decision.allowed:
+        return "Exactly the approved change would land"
+    if not against:
+        return "Nothing was decided"
+    more = f" (and {len(against) - 1} more)" if len(against) > 1 else ""
+    return f"{against[0].text}{more}".replace("`", "")[:200]
+
+
+def summary(decision: Decision, digest: str) -> str:
+    """Every reason, what to do next, and how to check the digest without us."""
+    lines = [f"Change digest `{digest}`", "", *_reasons(decision.reasons)]
+    steps = next_steps(decision)
+    if steps:
+        lines += ["", "**What helps**", "", *(f"- {step}" for step in steps)]
+    return "\n".join(lines)[:MAX_SUMMARY] + "\n"
+
+
+def comment(decision: Decision, *, digest: str, approval: Approval | None = None) -> str:
+    """The gate's paragraph in the sticky comment: only what stands in the way, and the next step."""
+    if decision.allowed:
+        by = f" @{approval.reviewer.login} approved it." if approval else ""
+        return f"**Gate: open.** Exactly the change `{short(digest)}` lands.{by}\n"
+    head = "**Gate: closed.**" if _outcome(decision) is Outcome.REFUSED else "**Gate: waiting.**"
+    lines = [f"{head} Change `{short(digest)}`.", "", *_reasons(decision.against())]
+    steps = next_steps(decision)
+    return "\n".join([*lines, *(["", *steps] if steps else [])]) + "\n"
+
+
+def status(decision: Decision) -> str:
+    """One word and one sentence, for `/agent status`."""
+    word = {Outcome.PASSED: "open", Outcome.WAITING: "waiting", Outcome.REFUSED: "closed"}[_outcome(decision)]
+    return f"gate {word}: {title(decision)}"
+
+
+def landed_title(*, alarm: bool) -> str:
+    """The check's title after the merge."""
+    return "What landed is not what was approved" if alarm else "The approved change landed"
+
+
+def next_steps(decision: Decision) -> tuple[str, ...]:
+    """What a person can do, once for each kind of obstacle."""
+    return tuple(dict.fromkeys(_NEXT[reason.rule] for reason in decision.against() if reason.rule in _NEXT))
+
+
+def _outcome(decision: Decision) -> Outcome:
+    return Outcome.PASSED if decision.allowed else (decision.outcome if decision.reasons else Outcome.REFUSED)
+
+
+def _reasons(reasons: tuple[Reason, ...], depth: int = 0) -> Iterator[str]:
+    for reason in reasons:
+        yield f"{'  ' * depth}- {_SIGN[reason.outcome]} {_plain(reason.text)}"
+        yield from _reasons(reason.children, depth + 1)
+
+
+def _plain(text: str) -> str:
+    """Names from outside stand inside sentences; none of them may format, link or break a line."""
+    parts = " ".join(text.split()).split("`")
+    return "`".join(part if index % 2 else _MARKUP.sub(r"\\\1", part) for index, part in enumerate(parts))
