@@ -54,6 +54,11 @@ def say(rule: str, *, holds: bool, yes: str, no: str) -> Reason:
     return Reason(rule, Outcome.PASSED if holds else Outcome.REFUSED, yes if holds else no)
 
 
+def code(name: str) -> str:
+    """A name from outside as it may stand in a sentence: it formats nothing and calls nobody."""
+    return f"`{name.replace('`', chr(39))}`"
+
+
 def is_open(case: Case) -> Reason:
     """Neither closed nor merged."""
     pull = case.now.pull
@@ -94,8 +99,8 @@ def _base_branch(case: Case) -> Reason:
     then, now = case.then, case.now
     same = now.digest.base_ref == now.pull.base_ref and (then is None or then.base_ref == now.pull.base_ref)
     approved = then.base_ref if then else now.digest.base_ref
-    no = f"The base branch is {now.pull.base_ref} now; approved was {approved}."
-    return say("base_branch", holds=same, yes=f"The base branch is {now.pull.base_ref}.", no=no)
+    no = f"The base branch is {code(now.pull.base_ref)} now; approved was {code(approved)}."
+    return say("base_branch", holds=same, yes=f"The base branch is {code(now.pull.base_ref)}.", no=no)
 
 
 def _merge_base(case: Case) -> Reason:
@@ -180,8 +185,10 @@ def _flags(case: Case) -> Reason:
 def flags_named(named: Sequence[str], needed: Sequence[str], *, waiting: bool) -> Reason:
     """Whether the reviewer named everything in the change that must be named."""
     missing = sorted(set(needed) - set(named))
+    if not needed:
+        return Reason("flags", Outcome.PASSED, "Nothing in the change has to be named.")
     if not missing:
-        return Reason("flags", Outcome.PASSED, "Nothing in the change needs to be named, or all of it was.")
+        return Reason("flags", Outcome.PASSED, f"The reviewer named {', '.join(sorted(needed))}.")
     words = " ".join(f"allow:{flag}" for flag in missing)
     text = f"The change touches {', '.join(missing)}. A reviewer who agrees writes `{words}` in the approval."
     return Reason("flags", Outcome.WAITING if waiting else Outcome.REFUSED, text)
@@ -191,7 +198,7 @@ def mergeable(case: Case) -> Reason:
     """No conflict, by git's own merge; and with the same base, the approved result."""
     then, now = case.then, case.now
     if now.merge_tree is None:
-        return Reason("merge", Outcome.REFUSED, f"The change conflicts with {now.pull.base_ref}.")
+        return Reason("merge", Outcome.REFUSED, f"The change conflicts with {code(now.pull.base_ref)}.")
     still = then is None or then.base_sha != now.pull.base_sha or then.merge_tree == now.merge_tree
     no = "The base is the same, but the merge gives another tree than was approved."
     return say("merge", holds=still, yes=f"It merges cleanly as tree {short(now.merge_tree)}.", no=no)
@@ -209,7 +216,7 @@ def _verified(case: Case) -> Reason:
             "verified", Outcome.PASSED, f"Tree {short(now.merge_tree)}, which would land, passed every check."
         )
     if base_moved(case.then, now):
-        text = f"{now.pull.base_ref} moved on; the checks have not run on the merge result yet."
+        text = f"{code(now.pull.base_ref)} moved on; the checks have not run on the merge result yet."
         return Reason("verified", Outcome.WAITING, text)
     if now.digest.head_tree in now.verified_trees:
         return Reason("verified", Outcome.PASSED, f"Tree {short(now.digest.head_tree)} passed every check.")

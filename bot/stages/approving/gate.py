@@ -18,6 +18,7 @@ from bot.stages.approving.checks import (
     NO_REVIEW,
     Case,
     Terms,
+    code,
     flags_named,
     head_is_ours,
     is_open,
@@ -29,7 +30,7 @@ from bot.stages.approving.checks import (
 
 __all__ = ["NO_REVIEW", "Terms", "approval_from", "approval_from_command", "decide", "flags_in"]
 
-_ALLOW = re.compile(r"(?<![\w:])allow:([a-z][a-z0-9_]{0,39})\b")
+_ALLOW = re.compile(r"(?<![\w:/])allow:([a-z][a-z0-9_]{0,39})\b")
 _HEX = re.compile(rf"[0-9a-f]{{{SHORT_DIGEST},64}}")
 
 
@@ -109,8 +110,8 @@ def _record(now: Snapshot, word: _Word, receipt: _Receipt) -> Approval | Decisio
     compared = say(
         "base_branch",
         holds=digest.base_ref == pull.base_ref,
-        yes=f"The base branch is {pull.base_ref}.",
-        no=f"{digest.base_ref} was compared, but the base branch is {pull.base_ref}.",
+        yes=f"The base branch is {code(pull.base_ref)}.",
+        no=f"{code(digest.base_ref)} was compared, but the base branch is {code(pull.base_ref)}.",
     )
     flags = flags_named(word.flags, now.flags, waiting=True)
     who = may_approve(word.actor, now, Terms())

@@ -25,7 +25,7 @@ _NEXT = {
     "reviewer": "Somebody else with write permission has to approve.",
     "policy": "The operator's rules decide here; `pullwright policy explain` shows which.",
 }
-_MARKUP = re.compile(r"([\\<>\[\]*_#|!])")
+_MARKUP = re.compile(r"([\\\[\]*_#|!])")
 
 
 def title(decision: Decision) -> str:
@@ -88,4 +88,8 @@ def _reasons(reasons: tuple[Reason, ...], depth: int = 0) -> Iterator[str]:
 def _plain(text: str) -> str:
     """Names from outside stand inside sentences; none of them may format, link or break a line."""
     parts = " ".join(text.split()).split("`")
-    return "`".join(part if index % 2 else _MARKUP.sub(r"\\\1", part) for index, part in enumerate(parts))
+    return "`".join(part if index % 2 else _escaped(part) for index, part in enumerate(parts))
+
+
+def _escaped(text: str) -> str:
+    return _MARKUP.sub(r"\\\1", text).replace("<", "&lt;").replace(">", "&gt;")

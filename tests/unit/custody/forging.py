@@ -23,8 +23,11 @@ class Forged:
     mode: str = "100644"
     blob: str | None = None
 
+    def octets(self) -> bytes:
+        return self.path if isinstance(self.path, bytes) else self.path.encode("utf-8", "surrogatepass")
+
     def record(self) -> bytes:
-        path = self.path.encode("utf-8", "surrogatepass") if isinstance(self.path, str) else self.path
+        path = self.octets()
         mode = self.mode.encode()
         blob = (self.blob or object_id(b"blob", self.data)).encode()
         return b"P" + struct.pack(">HIQ", len(mode), len(path), len(self.data)) + mode + blob + path + self.data
@@ -50,8 +53,7 @@ class Stream:
         for path in removed:
             leaves.pop(path.encode(), None)
         for put in puts:
-            path = put.path.encode("utf-8", "surrogatepass") if isinstance(put.path, str) else put.path
-            leaves[path] = (put.mode.encode(), object_id(b"blob", put.data))
+            leaves[put.octets()] = (put.mode.encode(), object_id(b"blob", put.data))
         try:
             return tree_id(leaves)
         except (AttributeError, TypeError):  # such paths make no tree at all

@@ -109,6 +109,10 @@ class Clone:
         for name, content in files.items():
             put(self.path / name, content.encode() if isinstance(content, str) else content)
 
+    def link(self, name: str, target: str) -> None:
+        (self.path / name).unlink(missing_ok=True)
+        (self.path / name).symlink_to(target)
+
     def commit(self, files: Mapping[str, str | bytes] | None = None, message: str = "change") -> CommitId:
         self.write(files or {})
         self.git("add", "-A", "-f")

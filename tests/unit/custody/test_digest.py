@@ -132,7 +132,7 @@ async def test_every_mutation_changes_it(story: Story) -> None:
         ("content", lambda: clone.write({"a.py": "if x:\n    zz()\n"})),
         ("dedent", lambda: clone.write({"a.py": "if x:\n    z()\nq()\n"})),
         ("mode", lambda: (clone.path / "a.py").chmod(0o755)),
-        ("link", lambda: ((clone.path / "link").unlink(), (clone.path / "link").symlink_to("keep"))),
+        ("link", lambda: clone.link("link", "keep")),
         ("binary", lambda: clone.write({"b.bin": b"\0\3"})),
         ("deletion", (clone.path / "keep").unlink),
         ("rename", lambda: (clone.path / "b.bin").rename(clone.path / "c.bin")),
