@@ -440,8 +440,8 @@ async def test_the_bill_of_a_layout_is_within_a_percent_of_its_formula(
     totals = endpoint.state.bill.document()["totals"]
     assert totals["hit_rate"] == pytest.approx(hit, abs=0.01)
     assert totals["micro_dollars"] / 1e6 == pytest.approx(dear, rel=0.01)
-    assert _dollars(usages, pricing.load()) == pytest.approx(totals["micro_dollars"] / 1e6, abs=1e-9)
-    assert _dollars(usages, pricing.load().on(date(2026, 10, 7))) == pytest.approx(cheap, rel=0.01)
+    assert _dollars(usages, pricing.PriceBook.load()) == pytest.approx(totals["micro_dollars"] / 1e6, abs=1e-9)
+    assert _dollars(usages, pricing.PriceBook.load().on(date(2026, 10, 7))) == pytest.approx(cheap, rel=0.01)
 
 
 def _dollars(usages: list[Usage], book: pricing.PriceBook) -> float:

@@ -7,6 +7,7 @@ import itertools
 import json
 import random
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,8 +17,7 @@ import pytest_asyncio
 
 from bot.domain.money import MicroUsd
 from bot.emulators.anthropic import Config, Endpoint, Fault, Kind, Text, Thinking, ToolUse, running
-from bot.providers.llm import pricing
-from bot.providers.llm.anthropic import MessagesApi, client
+from bot.providers.llm.anthropic import AnthropicModel
 from bot.providers.llm.metered import MeteredModel, Patience, Purse
 from bot.providers.llm.port import (
     Conversation,
@@ -32,6 +32,7 @@ from bot.providers.llm.port import (
     OverBudget,
     StopReason,
 )
+from bot.providers.llm.pricing import PriceBook
 from tests.contracts.ledgers import MemoryLedger
 from tests.contracts.messages import HAIKU, LOOK, OPUS, SONNET, Json, Queued, compact, result, user, words
 
@@ -48,10 +49,19 @@ async def endpoint() -> AsyncIterator[Endpoint]:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def api(endpoint: Endpoint) -> AsyncIterator[MessagesApi]:
+async def api(endpoint: Endpoint) -> AsyncIterator[AnthropicModel]:
     timeout = anthropic.Timeout(connect=1.0, read=0.5, write=1.0, pool=1.0)
-    async with client(endpoint.api_key, endpoint.url, timeout=timeout) as made:
-        yield MessagesApi(made, pricing.load(), deadline=2.0)
+    async with connected(endpoint, timeout=timeout, deadline=2.0) as model:
+        yield model
+
+
+@asynccontextmanager
+async def connected(endpoint: Endpoint, **more: Any) -> AsyncIterator[AnthropicModel]:
+    model = AnthropicModel(api_key=endpoint.api_key, base_url=endpoint.url, prices=PriceBook.load(), **more)
+    try:
+        yield model
+    finally:
+        await model.aclose()
 
 
 @pytest.fixture(autouse=True)
@@ -77,7 +87,7 @@ def conversation(**more: Any) -> Conversation:
 class Bench:
     """A metered model with a ledger and a patience that only writes down how long it would have slept."""
 
-    api: MessagesApi
+    api: AnthropicModel
     budget: int = 500_000
     ledger: MemoryLedger = field(default_factory=MemoryLedger)
     slept: list[float] = field(default_factory=list)
@@ -89,7 +99,7 @@ class Bench:
 
         patience = Patience(sleep=sleep, jitter=lambda: 0.0)
         return MeteredModel(
-            self.api, Purse("task", MicroUsd(self.budget), self.ledger), pricing.load(), patience=patience
+            self.api, Purse("task", MicroUsd(self.budget), self.ledger), PriceBook.load(), patience=patience
         )
 
     async def send(self, *messages: Message, talk: Conversation | None = None, **more: Any) -> ModelTurn:
@@ -108,7 +118,7 @@ def billed(endpoint: Endpoint) -> int:
     return int(endpoint.state.bill.document()["totals"]["micro_dollars"])
 
 
-async def test_a_turn_is_told_whole(api: MessagesApi, endpoint: Endpoint) -> None:
+async def test_a_turn_is_told_whole(api: AnthropicModel, endpoint: Endpoint) -> None:
     BRAIN.says(Thinking(tokens=30), Text("I look."), ToolUse("look", {"b": 1, "a": "é"}))
     bench = Bench(api)
     turn = await bench.send()
@@ -120,7 +130,7 @@ async def test_a_turn_is_told_whole(api: MessagesApi, endpoint: Endpoint) -> Non
 
 
 async def test_a_conversation_only_appends_and_every_call_is_a_byte_prefix_of_the_next(
-    api: MessagesApi, endpoint: Endpoint
+    api: AnthropicModel, endpoint: Endpoint
 ) -> None:
     bench, log, previous = Bench(api), [BRIEF], None
     for n in range(4):
@@ -138,7 +148,7 @@ async def test_a_conversation_only_appends_and_every_call_is_a_byte_prefix_of_th
     assert sum(bench.ledger.costs) == billed(endpoint)
 
 
-async def test_every_call_says_effort_thinking_and_previous_message(api: MessagesApi, endpoint: Endpoint) -> None:
+async def test_every_call_says_effort_thinking_and_previous_message(api: AnthropicModel, endpoint: Endpoint) -> None:
     await Bench(api).send(previous_message_id="msg_before")
     body = endpoint.state.log[0].body
     assert body is not None
@@ -148,7 +158,9 @@ async def test_every_call_says_effort_thinking_and_previous_message(api: Message
     assert body["stream"] is True
 
 
-async def test_three_breakpoints_share_the_prefix_the_brief_and_the_turns(api: MessagesApi, endpoint: Endpoint) -> None:
+async def test_three_breakpoints_share_the_prefix_the_brief_and_the_turns(
+    api: AnthropicModel, endpoint: Endpoint
+) -> None:
     bench = Bench(api)
     first = await bench.send(key="a")
     retry = await bench.send(key="b")
@@ -158,7 +170,7 @@ async def test_three_breakpoints_share_the_prefix_the_brief_and_the_turns(api: M
     assert other.usage.read == first.usage.write_5m - 700
 
 
-async def test_a_warm_up_writes_the_shared_prefix_and_nothing_else(api: MessagesApi, endpoint: Endpoint) -> None:
+async def test_a_warm_up_writes_the_shared_prefix_and_nothing_else(api: AnthropicModel, endpoint: Endpoint) -> None:
     bench = Bench(api)
     warm = await bench.model.send(ModelRequest("warm", conversation(), (), max_tokens=0))
     assert (warm.usage.output, warm.stop, warm.tool_calls) == (0, StopReason.MAX_TOKENS, ())
@@ -166,7 +178,7 @@ async def test_a_warm_up_writes_the_shared_prefix_and_nothing_else(api: Messages
     assert turn.usage.read == warm.usage.write_5m > 600
 
 
-async def test_a_keep_alive_reads_and_refreshes(api: MessagesApi, endpoint: Endpoint) -> None:
+async def test_a_keep_alive_reads_and_refreshes(api: AnthropicModel, endpoint: Endpoint) -> None:
     bench = Bench(api)
     await bench.send()
     endpoint.state.clock.advance(270)
@@ -176,7 +188,7 @@ async def test_a_keep_alive_reads_and_refreshes(api: MessagesApi, endpoint: Endp
     assert (await bench.send(key="later")).usage.read == kept.usage.read > 0
 
 
-async def test_a_schema_is_sent_and_cannot_be_warmed(api: MessagesApi, endpoint: Endpoint) -> None:
+async def test_a_schema_is_sent_and_cannot_be_warmed(api: AnthropicModel, endpoint: Endpoint) -> None:
     schema = compact({"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": False})
     BRAIN.says(Text('{"a":"b"}'))
     talk = conversation(model=OPUS, schema=schema, effort=Effort.HIGH)
@@ -186,7 +198,7 @@ async def test_a_schema_is_sent_and_cannot_be_warmed(api: MessagesApi, endpoint:
         await Bench(api).send(talk=talk, max_tokens=0)
 
 
-async def test_a_cache_miss_is_named(api: MessagesApi, endpoint: Endpoint) -> None:
+async def test_a_cache_miss_is_named(api: AnthropicModel, endpoint: Endpoint) -> None:
     bench = Bench(api)
     first = await bench.send()
     second = await bench.send(talk=conversation(system=("Other.",)), key="b", previous_message_id=first.message_id)
@@ -202,12 +214,12 @@ async def test_a_cache_miss_is_named(api: MessagesApi, endpoint: Endpoint) -> No
         ("something_new", StopReason.UNKNOWN),
     ],
 )
-async def test_stop_reasons_are_mapped_and_new_ones_surface(api: MessagesApi, said: str, stop: StopReason) -> None:
+async def test_stop_reasons_are_mapped_and_new_ones_surface(api: AnthropicModel, said: str, stop: StopReason) -> None:
     BRAIN.says(Text("so"), stop_reason=said)
     assert (await Bench(api).send()).stop is stop
 
 
-async def test_a_refusal_is_a_turn_that_says_why(api: MessagesApi) -> None:
+async def test_a_refusal_is_a_turn_that_says_why(api: AnthropicModel) -> None:
     BRAIN.says(Text("no"), stop_reason="refusal", refusal="cyber")
     turn = await Bench(api).send()
     assert (turn.stop, turn.refusal) == (StopReason.REFUSAL, "cyber")
@@ -218,7 +230,7 @@ def strike(endpoint: Endpoint, *faults: Fault) -> None:
         endpoint.state.faults.add(fault)
 
 
-async def test_a_rate_limit_is_waited_for(api: MessagesApi, endpoint: Endpoint) -> None:
+async def test_a_rate_limit_is_waited_for(api: AnthropicModel, endpoint: Endpoint) -> None:
     strike(endpoint, Fault(Kind.STATUS, status=429, headers={"retry-after": "7"}))
     bench = Bench(api)
     await bench.send()
@@ -227,7 +239,7 @@ async def test_a_rate_limit_is_waited_for(api: MessagesApi, endpoint: Endpoint) 
     assert bench.ledger.costs[0] == 0
 
 
-async def test_a_long_rate_limit_goes_back_to_the_queue(api: MessagesApi, endpoint: Endpoint) -> None:
+async def test_a_long_rate_limit_goes_back_to_the_queue(api: AnthropicModel, endpoint: Endpoint) -> None:
     strike(endpoint, Fault(Kind.STATUS, status=429, headers={"retry-after": "3600"}))
     bench = Bench(api)
     with pytest.raises(ModelBusy) as caught:
@@ -248,7 +260,7 @@ async def test_a_long_rate_limit_goes_back_to_the_queue(api: MessagesApi, endpoi
     ],
     ids=["429 without a time", "429 spend cap", "400 spend cap", "401", "402", "403"],
 )
-async def test_what_needs_an_operator_stops_at_once(api: MessagesApi, endpoint: Endpoint, fault: Fault) -> None:
+async def test_what_needs_an_operator_stops_at_once(api: AnthropicModel, endpoint: Endpoint, fault: Fault) -> None:
     strike(endpoint, fault)
     bench = Bench(api)
     with pytest.raises(ModelUnavailable):
@@ -257,7 +269,7 @@ async def test_what_needs_an_operator_stops_at_once(api: MessagesApi, endpoint: 
 
 
 @pytest.mark.parametrize("status", [400, 404, 413])
-async def test_a_malformed_request_is_never_sent_again(api: MessagesApi, endpoint: Endpoint, status: int) -> None:
+async def test_a_malformed_request_is_never_sent_again(api: AnthropicModel, endpoint: Endpoint, status: int) -> None:
     strike(endpoint, Fault(Kind.STATUS, status=status))
     bench = Bench(api)
     with pytest.raises(ModelRejected):
@@ -267,7 +279,7 @@ async def test_a_malformed_request_is_never_sent_again(api: MessagesApi, endpoin
 
 @pytest.mark.parametrize("status", [409, 500, 503, 529])
 async def test_a_busy_service_is_tried_three_times_and_costs_nothing(
-    api: MessagesApi, endpoint: Endpoint, status: int
+    api: AnthropicModel, endpoint: Endpoint, status: int
 ) -> None:
     strike(endpoint, Fault(Kind.STATUS, status=status, times=3))
     bench = Bench(api)
@@ -278,7 +290,7 @@ async def test_a_busy_service_is_tried_three_times_and_costs_nothing(
     assert sum(bench.ledger.costs) == 0
 
 
-async def test_two_failures_and_a_success_make_a_turn(api: MessagesApi, endpoint: Endpoint) -> None:
+async def test_two_failures_and_a_success_make_a_turn(api: AnthropicModel, endpoint: Endpoint) -> None:
     strike(endpoint, Fault(Kind.STATUS, status=529), Fault(Kind.STATUS, status=500))
     bench = Bench(api)
     assert (await bench.send()).text == "ok"
@@ -304,7 +316,7 @@ async def test_two_failures_and_a_success_make_a_turn(api: MessagesApi, endpoint
     ids=lambda f: f"{f.kind}-{f.after}-{f.status}",
 )
 async def test_an_attempt_of_unknown_fate_is_charged_and_tried_again(
-    api: MessagesApi, endpoint: Endpoint, fault: Fault
+    api: AnthropicModel, endpoint: Endpoint, fault: Fault
 ) -> None:
     strike(endpoint, fault)
     bench = Bench(api)
@@ -315,32 +327,34 @@ async def test_an_attempt_of_unknown_fate_is_charged_and_tried_again(
     assert sum(bench.ledger.costs) >= billed(endpoint)
 
 
-async def test_a_stream_that_drips_forever_meets_the_deadline(api: MessagesApi, endpoint: Endpoint) -> None:
+async def test_a_stream_that_drips_forever_meets_the_deadline(api: AnthropicModel, endpoint: Endpoint) -> None:
     strike(endpoint, Fault(Kind.DRIP, seconds=0.3, times=3))
     BRAIN.says(Text("word " * 400))
     BRAIN.says(Text("word " * 400))
-    bench = Bench(MessagesApi(api.client, api.prices, deadline=0.5))
-    with pytest.raises(ModelBusy):
-        await bench.send()
+    async with connected(endpoint, deadline=0.5) as hasty:
+        bench = Bench(hasty)
+        with pytest.raises(ModelBusy):
+            await bench.send()
     assert sum(bench.ledger.costs) >= billed(endpoint) > 0
 
 
 async def test_a_line_that_never_opened_costs_nothing() -> None:
-    async with client("key", "http://127.0.0.1:9") as nowhere:
-        bench = Bench(MessagesApi(nowhere, pricing.load()))
-        with pytest.raises(ModelBusy):
-            await bench.send()
+    nowhere = AnthropicModel(api_key="key", base_url="http://127.0.0.1:9", prices=PriceBook.load())
+    bench = Bench(nowhere)
+    with pytest.raises(ModelBusy):
+        await bench.send()
+    await nowhere.aclose()
     assert (len(bench.ledger.rows), sum(bench.ledger.costs)) == (3, 0)
 
 
-async def test_a_budget_of_zero_spends_nothing(api: MessagesApi, endpoint: Endpoint) -> None:
+async def test_a_budget_of_zero_spends_nothing(api: AnthropicModel, endpoint: Endpoint) -> None:
     with pytest.raises(OverBudget) as caught:
         await Bench(api, budget=0).send()
     assert (caught.value.spent, caught.value.budget) == (0, 0)
     assert endpoint.state.log == []
 
 
-async def test_the_attempt_that_could_cross_the_budget_is_not_made(api: MessagesApi, endpoint: Endpoint) -> None:
+async def test_the_attempt_that_could_cross_the_budget_is_not_made(api: AnthropicModel, endpoint: Endpoint) -> None:
     bench = Bench(api, budget=60_000)
 
     async def spend() -> None:
@@ -354,7 +368,7 @@ async def test_the_attempt_that_could_cross_the_budget_is_not_made(api: Messages
     assert billed(endpoint) == sum(bench.ledger.costs) <= 60_000
 
 
-async def test_a_retry_that_could_cross_the_budget_is_not_made(api: MessagesApi, endpoint: Endpoint) -> None:
+async def test_a_retry_that_could_cross_the_budget_is_not_made(api: AnthropicModel, endpoint: Endpoint) -> None:
     strike(endpoint, Fault(Kind.HANG, times=3))
     bench = Bench(api, budget=25_000)
     with pytest.raises(OverBudget):
@@ -362,7 +376,9 @@ async def test_a_retry_that_could_cross_the_budget_is_not_made(api: MessagesApi,
     assert len(endpoint.state.log) == 1
 
 
-async def test_after_a_crash_the_call_in_flight_is_charged_and_numbered(api: MessagesApi, endpoint: Endpoint) -> None:
+async def test_after_a_crash_the_call_in_flight_is_charged_and_numbered(
+    api: AnthropicModel, endpoint: Endpoint
+) -> None:
     strike(endpoint, Fault(Kind.HANG))
     bench = Bench(api)
     flight = asyncio.create_task(bench.send())
@@ -378,7 +394,7 @@ async def test_after_a_crash_the_call_in_flight_is_charged_and_numbered(api: Mes
 
 @pytest.mark.parametrize("seed", range(4))
 async def test_whatever_goes_wrong_the_ledger_is_never_below_the_bill_nor_above_the_budget(
-    api: MessagesApi, endpoint: Endpoint, seed: int
+    api: AnthropicModel, endpoint: Endpoint, seed: int
 ) -> None:
     dice = random.Random(seed)
     bench = Bench(api, budget=300_000)
@@ -397,7 +413,7 @@ async def test_whatever_goes_wrong_the_ledger_is_never_below_the_bill_nor_above_
         assert billed(endpoint) <= sum(bench.ledger.costs) <= 300_000
 
 
-async def test_a_model_that_cannot_do_what_we_ask_is_found_out_at_the_start(api: MessagesApi) -> None:
+async def test_a_model_that_cannot_do_what_we_ask_is_found_out_at_the_start(api: AnthropicModel) -> None:
     assert await api.unsupported(conversation()) == ""
     assert await api.unsupported(conversation(model=HAIKU, thinking="disabled")) == ""
     assert "thinking" in await api.unsupported(conversation(thinking="disabled"))
@@ -409,9 +425,9 @@ async def test_reservations_hold_under_other_rulers(ruler: float) -> None:
     brain = Queued()
     async with (
         running(Config(brain=brain, ruler=ruler, first_byte=0.0)) as endpoint,
-        client(endpoint.api_key, endpoint.url) as made,
+        connected(endpoint) as api,
     ):
-        bench = Bench(MessagesApi(made, pricing.load()))
+        bench = Bench(api)
         log, previous = [BRIEF], None
         for n in range(10):
             brain.says(Thinking(tokens=900), ToolUse("look", {"n": n}), output_tokens=1_000)

@@ -21,28 +21,35 @@ _TIMEOUT = anthropic.Timeout(connect=5.0, read=120.0, write=60.0, pool=10.0)
 _DEADLINE = 900.0
 
 
-def client(
-    api_key: str, base_url: str | None = None, *, timeout: anthropic.Timeout = _TIMEOUT
-) -> anthropic.AsyncAnthropic:
-    """The SDK's client as we use it: it never retries, because every attempt must be in the ledger first."""
-    return anthropic.AsyncAnthropic(api_key=api_key, base_url=base_url, max_retries=0, timeout=timeout)
-
-
-@dataclass(frozen=True, slots=True)
-class MessagesApi:
+class AnthropicModel:
     """Makes single attempts; every failure is an AttemptFailed that says what it costs and what to do next."""
 
-    client: anthropic.AsyncAnthropic
-    prices: pricing.PriceBook
-    shared_ttl: str = "5m"
-    deadline: float = _DEADLINE
+    def __init__(
+        self,
+        *,
+        api_key: str,
+        prices: pricing.PriceBook,
+        base_url: str | None = None,
+        shared_ttl: str = "5m",
+        timeout: anthropic.Timeout = _TIMEOUT,
+        deadline: float = _DEADLINE,
+    ) -> None:
+        # The SDK never retries here, because every attempt must be in the ledger first (design D5).
+        self._client = anthropic.AsyncAnthropic(api_key=api_key, base_url=base_url, max_retries=0, timeout=timeout)
+        self._prices = prices
+        self._shared_ttl = shared_ttl
+        self._deadline = deadline
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.close()
 
     async def attempt(self, request: ModelRequest) -> ModelTurn:
         """Raises AttemptFailed; pings reset the read time-out, the deadline bounds the whole."""
-        params = parameters(request, shared_ttl=self.shared_ttl)
+        params = parameters(request, shared_ttl=self._shared_ttl)
         seen = _Seen()
         try:
-            async with asyncio.timeout(self.deadline):
+            async with asyncio.timeout(self._deadline):
                 message = await (self._warm(params) if cap(request) == 0 else self._stream(params, seen))
         except anthropic.APIStatusError as error:
             raise failure.of_status(error, seen.usage) from error
@@ -50,10 +57,10 @@ class MessagesApi:
             raise failure.of_connection(error, seen.usage) from error
         except (anthropic.APIError, httpx2.HTTPError, TimeoutError, ValueError, LookupError, RuntimeError) as error:
             raise failure.of_stream(error, seen.usage) from error
-        return turn_of(message, self.prices.of(message.model))
+        return turn_of(message, self._prices.of(message.model))
 
     async def _stream(self, params: dict[str, Any], seen: _Seen) -> WireMessage:
-        async with self.client.messages.stream(**params) as stream:
+        async with self._client.messages.stream(**params) as stream:
             async for event in stream:
                 if event.type == "message_start":
                     seen.usage = usage_of(event.message.usage)
@@ -65,13 +72,13 @@ class MessagesApi:
 
     async def _warm(self, params: dict[str, Any]) -> WireMessage:
         """A call that asks for no output cannot be streamed."""
-        message: WireMessage = await self.client.messages.create(**params)
+        message: WireMessage = await self._client.messages.create(**params)
         return message
 
     async def unsupported(self, conversation: Conversation) -> str:
         """What of this conversation the model does not take, asked of the service; empty when all is well."""
         try:
-            model = await self.client.models.retrieve(conversation.model)
+            model = await self._client.models.retrieve(conversation.model)
         except anthropic.NotFoundError:
             return f"unknown model {conversation.model}"
         if model.capabilities is None:

@@ -53,6 +53,13 @@ class PriceBook:
     rows: tuple[Price, ...]
     day: date
 
+    @classmethod
+    def load(cls, text: str | None = None) -> PriceBook:
+        """The shipped table on its headline day, or another table's text."""
+        source = text if text is not None else files(__package__).joinpath("prices.toml").read_text(encoding="utf-8")
+        document = tomllib.loads(source)
+        return cls(tuple(_row(row) for row in document["price"]), document["headline"])
+
     def on(self, day: date) -> PriceBook:
         """The same rows read on another day."""
         return PriceBook(self.rows, day)
@@ -63,13 +70,6 @@ class PriceBook:
         if not begun:
             raise UnknownPriceError(f"no price for {model} on {self.day}")
         return max(begun, key=lambda p: p.began)
-
-
-def load(text: str | None = None) -> PriceBook:
-    """The shipped table on its headline day, or another table's text."""
-    source = text if text is not None else files(__package__).joinpath("prices.toml").read_text(encoding="utf-8")
-    document = tomllib.loads(source)
-    return PriceBook(tuple(_row(row) for row in document["price"]), document["headline"])
 
 
 def _row(row: dict[str, Any]) -> Price:
