@@ -21,10 +21,10 @@ def _protected(**rules: object) -> Config:
     )
 
 
-async def _expect(world: Hub, status: int, words: str, method: str, path: str, who: str, body: object = None) -> None:
+async def _expect(world: Hub, verdict: tuple[int, str], method: str, path: str, who: str, body: object = None) -> None:
     answer = await world.ask(method, HOME + path, who, body)
-    assert answer.status_code == status, answer.text
-    assert words in answer.text
+    assert answer.status_code == verdict[0], answer.text
+    assert verdict[1] in answer.text
 
 
 async def test_issues_and_comments_keep_their_limits():
@@ -41,7 +41,7 @@ async def test_issues_and_comments_keep_their_limits():
             (404, "Not Found", "POST", "/issues/1/comments", {"body": "x"}),
         ]
         for status, words, method, path, body in cases:
-            await _expect(world, status, words, method, path, token, body)
+            await _expect(world, (status, words), method, path, token, body)
         await world.ask("POST", f"{HOME}/issues", token, {"title": "x", "body": "ü" * 65_536})
         for status, words, method, path, body in [
             (422, "Body is too long (maximum is 65536 characters)", "POST", "/issues/1/comments", {"body": LONG}),
@@ -53,7 +53,7 @@ async def test_issues_and_comments_keep_their_limits():
             (404, "Not Found", "GET", "/no/such/path", None),
             (404, "Not Found", "DELETE", "/issues", None),
         ]:
-            await _expect(world, status, words, method, path, token, body)
+            await _expect(world, (status, words), method, path, token, body)
         bad = await world.http.post(
             f"{HOME}/issues",
             content=b"{",
@@ -78,7 +78,7 @@ async def test_a_locked_conversation_takes_no_words_from_the_app():
         token = await world.mint()
         await world.ask("POST", f"{HOME}/issues", token, {"title": "x"})
         assert (await world.ask("PUT", f"{HOME}/issues/1/lock", "octo-admin")).status_code == 204
-        await _expect(world, 403, "issue is locked", "POST", "/issues/1/comments", token, {"body": "x"})
+        await _expect(world, (403, "issue is locked"), "POST", "/issues/1/comments", token, {"body": "x"})
         assert (await world.ask("POST", f"{HOME}/issues/1/comments", "octo-dev", {"body": "x"})).status_code == 201
 
 
@@ -89,8 +89,8 @@ async def test_a_deleted_issue_is_gone():
         query = "mutation($id:ID!){deleteIssue(input:{issueId:$id}){clientMutationId}}"
         assert (await world.graphql(query, "octo-dev", id=node))["errors"][0]["type"] == "FORBIDDEN"
         assert "errors" not in await world.graphql(query, "octo-admin", id=node)
-        await _expect(world, 410, "deleted", "GET", "/issues/1", token)
-        await _expect(world, 410, "deleted", "POST", "/issues/1/comments", token, {"body": "x"})
+        await _expect(world, (410, "deleted"), "GET", "/issues/1", token)
+        await _expect(world, (410, "deleted"), "POST", "/issues/1/comments", token, {"body": "x"})
 
 
 async def test_permissions_of_issues_and_pull_requests_are_told_apart():
@@ -152,10 +152,10 @@ async def test_git_data_is_checked():
             (422, "valid ref name", "/git/refs", {"ref": "refs/pull/9/head", "sha": sha}),
             (422, "Reference update failed", "/git/refs", {"ref": "refs/heads/main/x", "sha": sha}),
         ]:
-            await _expect(world, status, words, "POST", path, token, body)
-        await _expect(world, 404, "Not Found", "GET", "/git/ref/heads/nope", token)
-        await _expect(world, 422, "Reference does not exist", "PATCH", "/git/refs/heads/nope", token, {"sha": sha})
-        await _expect(world, 422, "Reference does not exist", "DELETE", "/git/refs/heads/nope", token)
+            await _expect(world, (status, words), "POST", path, token, body)
+        await _expect(world, (404, "Not Found"), "GET", "/git/ref/heads/nope", token)
+        await _expect(world, (422, "Reference does not exist"), "PATCH", "/git/refs/heads/nope", token, {"sha": sha})
+        await _expect(world, (422, "Reference does not exist"), "DELETE", "/git/refs/heads/nope", token)
 
 
 async def _tree_of(world: Hub, sha: str) -> str:
@@ -249,8 +249,8 @@ async def test_a_pull_request_needs_branches_and_commits():
             (f"A pull request already exists for octo-org:{head}.", {"title": "x", "head": head, "base": "main"}),
             ("body is too long", {"title": "x", "head": head, "base": "main", "body": LONG}),
         ]:
-            await _expect(world, 422, words, "POST", "/pulls", token, body)
-        await _expect(world, 404, "Not Found", "GET", "/pulls/9", token)
+            await _expect(world, (422, words), "POST", "/pulls", token, body)
+        await _expect(world, (404, "Not Found"), "GET", "/pulls/9", token)
         draft = await world.ask("PATCH", f"{HOME}/pulls/{pull['number']}", token, {"draft": False})
         assert draft.json()["draft"] is True
 
@@ -290,13 +290,13 @@ async def test_reviews_keep_their_rules():
             ("not part of the pull request", "octo-dev", {"event": "APPROVE", "commit_id": "1" * 40}),
             ("not a member of", "octo-dev", {"event": "SHRUG"}),
         ]:
-            await _expect(world, 422, words, "POST", path, who, body)
+            await _expect(world, (422, words), "POST", path, who, body)
         older = await world.ask("POST", HOME + path, "octo-dev", {"event": "APPROVE", "commit_id": sha})
         assert older.json()["commit_id"] == sha
         newest = await world.ask("POST", HOME + path, "octo-admin", {"event": "APPROVE"})
         assert newest.json()["commit_id"] == second
         number = newest.json()["id"]
-        await _expect(world, 422, "wasn't supplied", "PUT", f"{path}/{number}/dismissals", "octo-admin", {})
+        await _expect(world, (422, "wasn't supplied"), "PUT", f"{path}/{number}/dismissals", "octo-admin", {})
         gone = await world.ask("PUT", f"{HOME}{path}/{number}/dismissals", "octo-admin", {"message": "no"})
         assert gone.json()["state"] == "DISMISSED"
         await _expect(
@@ -309,7 +309,7 @@ async def test_reviews_keep_their_rules():
             {"message": "x"},
         )
         own = {"reviewers": ["octo-stranger"]}
-        await _expect(world, 422, "not a collaborator", "POST", "/pulls/1/requested_reviewers", token, own)
+        await _expect(world, (422, "not a collaborator"), "POST", "/pulls/1/requested_reviewers", token, own)
 
 
 async def test_a_merge_is_refused_for_each_reason():
@@ -317,19 +317,19 @@ async def test_a_merge_is_refused_for_each_reason():
         token = await world.mint()
         pull = await world.pull(token, files={"app.py": "ours\n"}, draft=False)
         merge = f"/pulls/{pull['number']}/merge"
-        await _expect(world, 409, "Head branch was modified", "PUT", merge, token, {"sha": "1" * 40})
-        await _expect(world, 422, "40 characters", "PUT", merge, token, {"sha": "short"})
-        await _expect(world, 422, "not a member of", "PUT", merge, token, {"merge_method": "octopus"})
+        await _expect(world, (409, "Head branch was modified"), "PUT", merge, token, {"sha": "1" * 40})
+        await _expect(world, (422, "40 characters"), "PUT", merge, token, {"sha": "short"})
+        await _expect(world, (422, "not a member of"), "PUT", merge, token, {"merge_method": "octopus"})
         await world.ask("PATCH", HOME, "octo-admin", {"allow_rebase_merge": False})
-        await _expect(world, 405, "Rebase merges are not allowed", "PUT", merge, token, {"merge_method": "rebase"})
+        await _expect(world, (405, "Rebase merges are not allowed"), "PUT", merge, token, {"merge_method": "rebase"})
         await world.fault(kind="base_moves")
-        await _expect(world, 405, "Base branch was modified. Review", "PUT", merge, token, {})
+        await _expect(world, (405, "Base branch was modified. Review"), "PUT", merge, token, {})
         other = await world.commit({"app.py": "theirs\n"}, parent=await world.tip(), token=token)
         await world.advance("main", other, token)
-        await _expect(world, 405, "Pull Request is not mergeable", "PUT", merge, token, {"sha": pull["head"]["sha"]})
+        await _expect(world, (405, "Pull Request is not mergeable"), "PUT", merge, token, {"sha": pull["head"]["sha"]})
         assert await world.mergeable(pull["number"]) is False
         await world.ask("PATCH", f"{HOME}/pulls/{pull['number']}", token, {"state": "closed"})
-        await _expect(world, 405, "Pull Request is not mergeable", "PUT", merge, token, {})
+        await _expect(world, (405, "Pull Request is not mergeable"), "PUT", merge, token, {})
 
 
 @pytest.mark.parametrize("method", ["merge", "squash", "rebase"])
@@ -361,11 +361,11 @@ async def test_protection_counts_reviews_checks_and_pushers():
     async with hub(config) as world:
         token = await world.mint()
         pull = await world.pull(token, draft=False)
-        await _expect(world, 405, "At least 1 approving review is required", "PUT", "/pulls/1/merge", token, {})
+        await _expect(world, (405, "At least 1 approving review is required"), "PUT", "/pulls/1/merge", token, {})
         await world.ask("POST", f"{HOME}/pulls/1/reviews", "octo-reader", {"event": "APPROVE"})
-        await _expect(world, 405, "At least 1 approving review", "PUT", "/pulls/1/merge", token, {})
+        await _expect(world, (405, "At least 1 approving review"), "PUT", "/pulls/1/merge", token, {})
         await world.ask("POST", f"{HOME}/pulls/1/reviews", "octo-dev", {"event": "APPROVE"})
-        await _expect(world, 405, 'Required status check \\"pullwright/gate\\"', "PUT", "/pulls/1/merge", token, {})
+        await _expect(world, (405, 'Required status check \\"pullwright/gate\\"'), "PUT", "/pulls/1/merge", token, {})
         second = await world.commit({"b": "b"}, parent=pull["head"]["sha"], token=token)
         await world.advance(pull["head"]["ref"], second, token)
         reviews = (await world.ask("GET", f"{HOME}/pulls/1/reviews", token)).json()
@@ -373,7 +373,7 @@ async def test_protection_counts_reviews_checks_and_pushers():
         await world.ask("POST", f"{HOME}/pulls/1/reviews", "octo-dev", {"event": "APPROVE"})
         run = {"name": "pullwright/gate", "head_sha": second, "conclusion": "success"}
         assert (await world.ask("POST", f"{HOME}/check-runs", token, run)).status_code == 201
-        await _expect(world, 422, "through a pull request", "PATCH", "/git/refs/heads/main", token, {"sha": second})
+        await _expect(world, (422, "through a pull request"), "PATCH", "/git/refs/heads/main", token, {"sha": second})
         assert (await world.ask("PUT", f"{HOME}/pulls/1/merge", token, {"sha": second})).status_code == 200
         rules = (await world.ask("GET", f"{HOME}/rules/branches/main", token)).json()
         assert {one["type"] for one in rules} >= {"pull_request", "required_status_checks"}
@@ -384,7 +384,7 @@ async def test_a_merge_queue_takes_no_direct_merge():
     async with hub(_protected(merge_queue=True)) as world:
         token = await world.mint()
         await world.pull(token, draft=False)
-        await _expect(world, 405, "Changes must be made through the merge queue", "PUT", "/pulls/1/merge", token, {})
+        await _expect(world, (405, "Changes must be made through the merge queue"), "PUT", "/pulls/1/merge", token, {})
 
 
 async def test_mergeable_is_null_until_it_is_computed():
@@ -440,7 +440,7 @@ async def test_check_runs_keep_their_limits():
             ("no more than 3", {**run, "actions": [action] * 4}),
             ("only 20 characters", {**run, "actions": [{**action, "label": "x" * 21}]}),
         ]:
-            await _expect(world, 422, words, "POST", "/check-runs", token, body)
+            await _expect(world, (422, words), "POST", "/check-runs", token, body)
         made = await world.ask(
             "POST",
             f"{HOME}/check-runs",
@@ -458,9 +458,9 @@ async def test_an_empty_repository_has_no_git_data():
     config = Config(seed=Seed(repositories=(RepositorySeed("octo-org/hello"),)))
     async with hub(config) as world:
         token = await world.mint()
-        await _expect(world, 409, "Git Repository is empty.", "GET", "/git/ref/heads/main", token)
-        await _expect(world, 409, "Git Repository is empty.", "POST", "/git/blobs", token, {"content": "x"})
-        await _expect(world, 404, "This repository is empty.", "GET", "/contents/README.md", token)
+        await _expect(world, (409, "Git Repository is empty."), "GET", "/git/ref/heads/main", token)
+        await _expect(world, (409, "Git Repository is empty."), "POST", "/git/blobs", token, {"content": "x"})
+        await _expect(world, (404, "This repository is empty."), "GET", "/contents/README.md", token)
 
 
 async def test_contents_tell_files_folders_links_and_missing_ones_apart():
@@ -485,13 +485,13 @@ async def test_contents_tell_files_folders_links_and_missing_ones_apart():
         assert raw.text == "# hello\n"
         plain = (await world.ask("GET", f"{HOME}/contents/README.md", token)).json()
         assert base64.b64decode(plain["content"]) == b"# hello\n"
-        await _expect(world, 404, "Not Found", "GET", "/contents/.github/pullwright.toml", token)
-        await _expect(world, 404, "No commit found for the ref nope", "GET", "/contents/README.md?ref=nope", token)
+        await _expect(world, (404, "Not Found"), "GET", "/contents/.github/pullwright.toml", token)
+        await _expect(world, (404, "No commit found for the ref nope"), "GET", "/contents/README.md?ref=nope", token)
 
 
 async def test_an_archived_repository_is_read_only():
     async with hub() as world:
         token = await world.mint()
         await world.ask("PATCH", HOME, "octo-admin", {"archived": True})
-        await _expect(world, 403, "archived so is read-only", "POST", "/issues", token, {"title": "x"})
+        await _expect(world, (403, "archived so is read-only"), "POST", "/issues", token, {"title": "x"})
         assert (await world.ask("GET", HOME, token)).json()["archived"] is True
