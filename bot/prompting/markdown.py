@@ -1,0 +1,236 @@
+"""Writes a parsed Markdown text anew from the parts it knows; what it does not know becomes plain text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from markdown_it.token import Token
+from markdown_it.tree import SyntaxTreeNode
+
+from bot.prompting.blocks import Document
+from bot.prompting.inert import TRAILER, Fate, Limits, code, fate, guard_code, guard_line, inert
+from bot.prompting.secrets import mask_secrets
+
+_MARKERS = {"em": "*", "strong": "**", "s": "~~"}
+_LANGUAGE = re.compile(r"[A-Za-z0-9_+-]{1,20}")
+_ACTIVE_LANGUAGES = frozenset({"mermaid", "math", "geojson", "topojson", "stl", "suggestion"})
+"""Code blocks that GitHub runs or offers to apply instead of showing them."""
+
+_UNSAFE_IN_LINK = re.compile(r"[<>\\\s]")
+
+_Piece = tuple[str, str]
+"""(kind, Markdown source): kind is "text", "break", "open" or "close"."""
+
+
+class Writer:
+    """Renders the blocks of one document. It counts links, so one writer serves one text."""
+
+    def __init__(self, document: Document, limits: Limits) -> None:
+        self._document = document
+        self._limits = limits
+        self._links = 0
+
+    def blocks(self) -> list[str]:
+        """The top-level blocks as Markdown source."""
+        return self._children(SyntaxTreeNode(self._document.tokens))
+
+    def _children(self, node: SyntaxTreeNode) -> list[str]:
+        return [text for text in map(self._block, node.children) if text]
+
+    def _block(self, node: SyntaxTreeNode) -> str:
+        match node.type:
+            case "paragraph":
+                return self._paragraph(node.children[0])
+            case "heading":
+                title = self._line(node.children[0])
+                return f"{'#' * int(node.tag[1])} {title}" if title else ""
+            case "fence" | "code_block":
+                return self._code(node.content, node.info.strip() if node.type == "fence" else "")
+            case "html_block":
+                return self._lines(_shown(node.content))
+            case "blockquote":
+                return _prefixed("\n\n".join(self._children(node)), "> ", "> ")
+            case "bullet_list" | "ordered_list":
+                return self._list(node)
+            case "table":
+                return self._table(node)
+            case "hr":
+                return "---"
+            case other:
+                raise ValueError(f"the reader gave a block of kind {other}")
+
+    def _paragraph(self, inline: SyntaxTreeNode) -> str:
+        return "\n".join(guard_line(line) for line in self._inline(inline, in_table=False) if line)
+
+    def _line(self, inline: SyntaxTreeNode, *, in_table: bool = False) -> str:
+        return " ".join(line for line in self._inline(inline, in_table=in_table) if line)
+
+    def _lines(self, text: str) -> str:
+        """Plain text, line by line."""
+        lines = (line.strip() for line in text.split("\n") if not TRAILER.match(line))
+        return "\n".join(guard_line(inert(line, self._limits, at_line_start=True)) for line in lines if line)
+
+    def _code(self, content: str, info: str) -> str:
+        text = mask_secrets(content.rstrip("\n"), self._limits.secrets)
+        language = info.split(maxsplit=1)[0] if info else ""
+        if not _LANGUAGE.fullmatch(language) or language.lower() in _ACTIVE_LANGUAGES:
+            language = ""
+        longest = max((len(run) for run in re.findall("`+", text)), default=0)
+        fence = "`" * max(3, longest + 1)
+        lines = "\n".join(map(guard_code, text.split("\n")))
+        return f"{fence}{language}\n{lines}\n{fence}"
+
+    def _list(self, node: SyntaxTreeNode) -> str:
+        number = int(node.attrs.get("start", 1)) if node.type == "ordered_list" else None
+        tight = all(child.hidden for item in node.children for child in item.children if child.type == "paragraph")
+        items = []
+        for item in node.children:
+            marker = "- " if number is None else f"{number}. "
+            text = ("\n" if tight else "\n\n").join(self._children(item))
+            items.append(_prefixed(text, marker, " " * len(marker)))
+            number = None if number is None else min(number + 1, 999_999_999)
+        return ("\n" if tight else "\n\n").join(items)
+
+    def _table(self, node: SyntaxTreeNode) -> str:
+        rows = [
+            [self._line(cell.children[0], in_table=True) if cell.children else "" for cell in row.children]
+            for part in node.children
+            for row in part.children
+        ]
+        lines = [f"| {' | '.join(cells)} |" for cells in rows]
+        return "\n".join([lines[0], f"|{' --- |' * len(rows[0])}", *lines[1:]])
+
+    def _inline(self, inline: SyntaxTreeNode, *, in_table: bool) -> list[str]:
+        """The lines of a block's inside. A secret that is whole only to the eye costs the block its markup."""
+        tokens = _joined(self._document.inside(_token(inline)))
+        visible = _visible(tokens)
+        if mask_secrets(visible, self._limits.secrets) != visible:
+            tokens = [Token("text", "", 0, content=mask_secrets(visible, self._limits.secrets))]
+        lines: list[list[_Piece]] = [[]]
+        links: list[str] = []
+        for token in tokens:
+            at_start = not any(kind == "text" for kind, _ in lines[-1])
+            for piece in self._piece(token, links, at_start=at_start, in_table=in_table):
+                _append(lines, piece)
+        return [_source(line) for line in lines if not TRAILER.match(_bare(line))]
+
+    def _piece(self, token: Token, links: list[str], *, at_start: bool, in_table: bool) -> list[_Piece]:
+        kind = token.type.removesuffix("_open").removesuffix("_close")
+        if kind in _MARKERS:
+            return [("open" if token.nesting > 0 else "close", _MARKERS[kind])]
+        match token.type:
+            case "text":
+                return self._text(token.content, at_start=at_start, in_table=in_table)
+            case "softbreak" | "hardbreak":
+                return [("break", "")]
+            case "code_inline":
+                return [("text", code(token.content, in_table=in_table))]
+            case "link_open":
+                return self._open_link(str(token.attrs.get("href", "")), links)
+            case "link_close":
+                return [("text", links.pop())]
+            case other:
+                raise ValueError(f"the reader gave a part of kind {other}")
+
+    def _text(self, text: str, *, at_start: bool, in_table: bool) -> list[_Piece]:
+        pieces: list[_Piece] = []
+        for number, line in enumerate(text.split("\n")):
+            if number:
+                pieces.append(("break", ""))
+            start = at_start or number > 0
+            pieces.append(("text", inert(line, self._limits, at_line_start=start, in_table=in_table)))
+        return pieces
+
+    def _open_link(self, href: str, links: list[str]) -> list[_Piece]:
+        """Opens the link, and leaves in `links` what closes it."""
+        what, shown = fate(href, self._limits), mask_secrets(href, self._limits.secrets)
+        self._links += what is Fate.FOLLOW
+        if what is Fate.FOLLOW and shown == href and self._links <= self._limits.links:
+            links.append(f"](<{_UNSAFE_IN_LINK.sub('', href)}>)")
+            return [("text", "[")]
+        links.append("" if what is Fate.DROP or not href else f" ({code(shown)})")
+        return []
+
+
+def _token(inline: SyntaxTreeNode) -> Token:
+    if inline.token is None:
+        raise ValueError("an inline node stands for one token")
+    return inline.token
+
+
+def _joined(tokens: Iterable[Token]) -> list[Token]:
+    """Raw HTML, images and bare addresses as the text they show; neighbouring texts as one: nothing hides in a seam."""
+    joined: list[Token] = []
+    texts: list[str] = []
+    for token in tokens:
+        shown = _as_text(token)
+        if shown is not None:
+            texts.append(shown)
+            continue
+        joined += [*_text_token(texts), token]
+        texts = []
+    return [*joined, *_text_token(texts)]
+
+
+def _as_text(token: Token) -> str | None:
+    """What the token shows when it is only text, or made to be."""
+    match token.type:
+        case "text":
+            return token.content
+        case "html_inline":
+            return _shown(token.content)
+        case "image":
+            return f"(image removed: {token.content})"
+        case "link_open" | "link_close" if token.markup == "autolink":
+            return ""
+        case _:
+            return None
+
+
+def _text_token(texts: list[str]) -> list[Token]:
+    content = "".join(texts)
+    return [Token("text", "", 0, content=content)] if content else []
+
+
+def _shown(markup: str) -> str:
+    """HTML as text, without its comments."""
+    return re.sub(r"<!--.*?(?:-->|\Z)", "", markup, flags=re.DOTALL)
+
+
+def _visible(tokens: Sequence[Token]) -> str:
+    return "".join("\n" if token.type in {"softbreak", "hardbreak"} else token.content for token in tokens)
+
+
+def _append(lines: list[list[_Piece]], piece: _Piece) -> None:
+    """Adds a piece; emphasis of nothing goes, code spans never touch, no link becomes an image."""
+    kind, source = piece
+    line = lines[-1]
+    if kind == "break":
+        lines.append([])
+    elif kind == "close" and line and line[-1] == ("open", source):
+        line.pop()
+    elif kind != "text" or source:
+        before = line[-1][1] if line else ""
+        if source.startswith("`") and before.endswith("`"):
+            line.append(("text", " "))
+        if source.startswith("[") and before.endswith("!"):
+            line[-1] = ("text", before[:-1] + "\\!")
+        line.append(piece)
+
+
+def _source(line: list[_Piece]) -> str:
+    return "".join(source for _, source in line).strip()
+
+
+def _bare(line: list[_Piece]) -> str:
+    """What the line says, without marks: how git's trailer rules would read it."""
+    return re.sub(r"[\\*`~]", "", "".join(source for kind, source in line if kind == "text"))
+
+
+def _prefixed(text: str, first: str, rest: str) -> str:
+    lines = text.split("\n")
+    return "\n".join(
+        f"{first if number == 0 else rest}{line}".rstrip() if line or number == 0 else rest.rstrip()
+        for number, line in enumerate(lines)
+    )
