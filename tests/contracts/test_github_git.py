@@ -88,9 +88,9 @@ async def test_git_credentials_are_checked(tmp_path):
             (world.token("octo-stranger"), "not found"),
             (await world.mint(permissions={"issues": "write"}), "403"),
         ]:
-            told = await plain_git("clone", clone_url(world.endpoint, token), str(tmp_path / "no"))
-            assert told.code != 0
-            assert words in told.stderr.decode()
+            clone = await plain_git("clone", clone_url(world.endpoint, token), str(tmp_path / "no"))
+            assert clone.code != 0
+            assert words in clone.stderr.decode()
         reader = await _clone(world, await world.mint(permissions={"contents": "read"}), tmp_path / "reader")
         await _commit(reader, "x", b"x")
         code, told = await _push(reader, "HEAD:refs/heads/x")

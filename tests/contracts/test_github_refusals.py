@@ -301,8 +301,7 @@ async def test_reviews_keep_their_rules():
         assert gone.json()["state"] == "DISMISSED"
         await _expect(
             world,
-            422,
-            "Can not dismiss a dismissed",
+            (422, "Can not dismiss a dismissed"),
             "PUT",
             f"{path}/{number}/dismissals",
             "octo-admin",
