@@ -1,0 +1,52 @@
+"""`policies/limits.toml`: how much of a change may pass unnamed. Outside text enters here, so it is checked here."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Soft caps; beyond one of them a flag is raised. And whether the requester may approve the own task."""
+
+    changed_files: int = 100
+    changed_bytes: int = 1_000_000
+    deleted_files: int = 20
+    deleted_share: float = 0.3
+    line_characters: int = 5_000
+    encoded_characters: int = 1_000
+    two_person: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LimitsFault:
+    """Why the file does not hold; nothing is allowed until it does."""
+
+    message: str
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    changed_files: int = Field(default=100, ge=1)
+    changed_bytes: int = Field(default=1_000_000, ge=1)
+    deleted_files: int = Field(default=20, ge=1)
+    deleted_share: float = Field(default=0.3, gt=0, le=1)
+    line_characters: int = Field(default=5_000, ge=200)
+    encoded_characters: int = Field(default=1_000, ge=100)
+    two_person: bool = False
+
+
+def parse_limits(text: str) -> Limits | LimitsFault:
+    """The limits in this text, or what is wrong with it."""
+    try:
+        file = _File.model_validate(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        return LimitsFault(f"limits.toml is not TOML: {error}.")
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        return LimitsFault(f"limits.toml: {'.'.join(map(str, first['loc']))}: {first['msg']}.")
+    return Limits(**file.model_dump())
