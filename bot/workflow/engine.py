@@ -13,7 +13,8 @@ from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, Queue, SetEnqueue
 from dbos.error import DBOSException
 
 from bot.domain.ids import DeliveryId, TaskId
-from bot.domain.task import Ending, TaskSpec
+from bot.domain.plan import Plan
+from bot.domain.task import Ending, Stage, TaskSpec
 from bot.providers.store.port import Delivery
 from bot.workflow import intake, review, segments, task, telling, texts
 from bot.workflow.context import TaskContext
@@ -37,8 +38,6 @@ from bot.workflow.records import (
 )
 from bot.workflow.services import Services
 from bot.workflow.values import Values
-from bot.domain.plan import Plan
-from bot.domain.task import Stage
 
 T = TypeVar("T")
 
@@ -138,7 +137,7 @@ class Engine:
             try:
                 return await intake.route(DeliveryId(delivery), services=self._services, journal=journal, post=post)
             except TaskEnded as end:
-                log.error("delivery not carried out", delivery=delivery, reason=end.ending.reason)
+                log.warning("delivery not carried out", delivery=delivery, reason=end.ending.reason)
                 return f"failed: {end.ending.reason}"
 
         @DBOS.workflow(name="task", max_recovery_attempts=None)
@@ -186,7 +185,7 @@ class Engine:
             return {_ENDED: self._values.pack(Ending, end.ending)}
         except DBOSException:
             raise
-        except Exception:  # noqa: BLE001 - the one boundary of the room (style.md §4)
+        except Exception:
             log.exception("segment failed", task=spec.id, segment=name)
             return {_ENDED: self._values.pack(Ending, texts.unexpected())}
 
@@ -309,7 +308,7 @@ class DbosConductor:
         try:
             await journal.step("end", lambda: telling.end(context, ending, self._progress), bool)
         except TaskEnded as end:
-            log.error("ending not told", task=self._spec.id, reason=end.ending.reason)
+            log.warning("ending not told", task=self._spec.id, reason=end.ending.reason)
 
 
 def _use_wal(url: str) -> None:

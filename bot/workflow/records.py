@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from bot.domain.action import TaskMessage
 from bot.domain.change import Change
@@ -11,7 +11,6 @@ from bot.domain.ids import CommitId, DeliveryId, Digest, NodeId, StepId, TreeId
 from bot.domain.plan import Plan, Step
 from bot.domain.pull import Approval
 from bot.domain.repository import LandingMode, RepositorySettings
-from bot.domain.task import Ending
 from bot.domain.verdict import Failure, TestReport, Verdict
 
 
@@ -110,7 +109,6 @@ class ReviewState:
     published: Published
     verified_trees: tuple[TreeId, ...]
     approval: Approval | None = None
-    flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +127,9 @@ class Examined:
     decision: Decision
     approval: Approval | None = None
     moved: CommitId | None = None
+    retest: TreeId | None = None
+    """The tree a merge would have now; set when the base moved and the checks have not run on it."""
+    base: CommitId | None = None
     merged: bool = False
     open: bool = True
 
@@ -138,6 +139,7 @@ class AdoptOrder:
     """A head somebody else pushed to the bot's branch: verify it, so that it may be approved."""
 
     prepared: Prepared
+    plan: Plan
     published: Published
     head: CommitId
 
@@ -167,12 +169,3 @@ class Landed:
     merged_tree: TreeId | None
     note: str
     alarm: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a segment gives back: `value` is the JSON of its record, or `ending` says why the task is over."""
-
-    value: object = None
-    ending: Ending | None = None
-    extra: tuple[str, ...] = field(default=())

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bot.custody.digest import change_digest, shell_line
 from bot.domain.action import CommandMessage, ReviewMessage, Verb
 from bot.domain.decision import Decision, Outcome, Reason
 from bot.domain.event import ReviewState as GithubReview
-from bot.domain.ids import CommitId
+from bot.domain.ids import CommitId, NodeId
+from bot.domain.plan import Plan
 from bot.domain.pull import Approval, Snapshot
 from bot.domain.verdict import VerifiedChange
 from bot.prompting import publishable
@@ -14,6 +17,7 @@ from bot.providers.forge.port import CheckConclusion, CheckReport, NewPull
 from bot.stages.approving import gate
 from bot.stages.approving import run as approving
 from bot.stages.approving import texts as gate_texts
+from bot.stages.approving.checks import base_moved
 from bot.stages.landing import run as landing
 from bot.stages.planning.texts import render_plan
 from bot.stages.publishing import names
@@ -60,7 +64,8 @@ async def publish(context: TaskContext, order: PublishOrder) -> Published:
         forge = await context.forge()
         await context.mirror.fetch(await context.upstream(), commits=(pushed.commit,))
         digest = await change_digest(context.mirror, order.prepared.base_ref, order.prepared.base, pushed.commit)
-        body = await _body(context, order, pushed.commit, digest.value)
+        draft = Published(0, NodeId(""), branch, pushed.commit, pushed.tree, digest.value)
+        body = await _body(context, order.prepared, order.plan, order.verified, draft)
         if order.pull_number is None:
             new = NewPull(title, body, branch, order.prepared.base_ref)
             opened = await publishing.open_draft(forge, new)
@@ -69,28 +74,28 @@ async def publish(context: TaskContext, order: PublishOrder) -> Published:
         if opened.body != body:
             await forge.update_pull_body(opened.number, body)
         await context.services.tasks.published(context.spec.id, opened.number, pushed.commit)
-        published = Published(opened.number, opened.node_id, branch, pushed.commit, pushed.tree, digest.value)
+        published = replace(draft, number=opened.number, node_id=opened.node_id)
         await publishing.report_check(forge, _waiting(context, published))
         return published
 
     return await context.journal.step("publish:pull", pull, Published)
 
 
-async def _body(context: TaskContext, order: PublishOrder, head: CommitId, digest: str) -> str:
-    change = order.verified.change
+async def _body(context: TaskContext, prepared: Prepared, plan: Plan, verified: Verified, published: Published) -> str:
+    change = verified.change
     view = publishing_texts.PullView(
         task=context.spec.id,
         issue_number=context.spec.subject.number,
         issue_is_pull=context.spec.subject.is_pull,
-        plan_text=publishable(render_plan(order.plan)),
-        verdict=order.verified.verdict,
+        plan_text=publishable(render_plan(plan)),
+        verdict=verified.verdict,
         cost=await context.cost(),
-        digest=digest,
-        base_ref=order.prepared.base_ref,
-        base=order.prepared.base,
+        digest=published.digest,
+        base_ref=prepared.base_ref,
+        base=prepared.base,
         tree=change.tree,
         changed_files=len(change.paths),
-        digest_command=shell_line(order.prepared.base, head, base_ref=order.prepared.base_ref),
+        digest_command=shell_line(prepared.base, published.head, base_ref=prepared.base_ref),
         isolation=context.services.isolation,
     )
     return publishing_texts.pull_body(view)
@@ -118,9 +123,17 @@ def _check(context: TaskContext, head: CommitId, decision: Decision, note: str, 
     )
 
 
-async def _look(context: TaskContext, state: ReviewState) -> Snapshot:
+async def _look(context: TaskContext, state: ReviewState, *, asked_by: str = "") -> Snapshot:
+    """A fresh snapshot; `asked_by` is somebody whose permission matters though they left no review."""
     bot = await context.services.forges.bot()
-    view = approving.Viewpoint(context.spec.subject.repository.id, state.published.number, bot, state.verified_trees)
+    people = {asked_by, state.approval.reviewer.login if state.approval is not None else ""} - {""}
+    view = approving.Viewpoint(
+        context.spec.subject.repository.id,
+        state.published.number,
+        bot,
+        state.verified_trees,
+        tuple(sorted(people)),
+    )
     return await approving.look(
         view, forge=await context.forge(), mirror=context.mirror, upstream=await context.upstream()
     )
@@ -130,54 +143,60 @@ async def examine(context: TaskContext, order: ExamineOrder) -> Examined:
     """Read everything again and let the gate decide; a message that is an approval may become the approval record."""
 
     async def act() -> Examined:
-        now = await _look(context, order.state)
+        now = await _look(context, order.state, asked_by=order.envelope.message.actor.login)
         return await _judge(context, order, now)
 
     return await context.journal.step("examine", act, Examined)
 
 
 async def _judge(context: TaskContext, order: ExamineOrder, now: Snapshot) -> Examined:
-    moved = now.pull.head_sha if now.pull.head_sha != order.state.published.head else None
-    message = order.envelope.message
+    """The gate's word; a message that gives an approval which holds becomes the approval record."""
     state = order.state
-    if moved is None and now.pull.open and _is_approval(order):
-        outcome = gate.approval_from(
-            now,
-            _review_of(order, now),
-            received_at=order.envelope.received_at,
-            delivery=order.envelope.delivery,
-            policy_digest=context.services.policy_digest,
-            flags=state.flags,
-        )
-        if isinstance(outcome, Approval):
-            await context.services.approvals.record(context.spec.id, outcome)
-            return Examined(gate.decide(outcome, now), outcome)
-        return Examined(outcome)
-    del message
-    return Examined(gate.decide(state.approval, now), moved=moved, merged=now.pull.merged, open=now.pull.open)
+    terms = _terms(context)
+    moved = now.pull.head_sha if now.pull.head_sha != state.published.head else None
+    given = None if moved is not None or not now.pull.open else _approval(context, order, now)
+    if isinstance(given, Approval):
+        await context.services.approvals.record(context.spec.id, given)
+    approval = given if isinstance(given, Approval) else state.approval
+    decision = given if isinstance(given, Decision) else gate.decide(approval, now, terms)
+    untested = now.merge_tree is not None and now.merge_tree not in now.verified_trees
+    return Examined(
+        decision,
+        approval=approval,
+        moved=moved,
+        retest=now.merge_tree if untested and base_moved(approval, now) and now.pull.open else None,
+        base=now.pull.base_sha,
+        merged=now.pull.merged,
+        open=now.pull.open,
+    )
 
 
-def _is_approval(order: ExamineOrder) -> bool:
-    match order.envelope.message:
-        case ReviewMessage(state=GithubReview.APPROVED):
-            return True
-        case CommandMessage(command=command) if command.verb is Verb.APPROVE:
-            return order.state.published.digest.startswith(command.argument)
+def _terms(context: TaskContext) -> gate.Terms:
+    return gate.Terms(policy_digest=context.services.policy_digest, requester=context.spec.requester)
+
+
+def _approval(context: TaskContext, order: ExamineOrder, now: Snapshot) -> Approval | Decision | None:
+    """What the message is worth as an approval; None when it is none."""
+    envelope = order.envelope
+    match envelope.message:
+        case ReviewMessage(state=GithubReview.APPROVED) as message:
+            return gate.approval_from(
+                now,
+                message,
+                received_at=envelope.received_at,
+                delivery=envelope.delivery,
+                policy_digest=context.services.policy_digest,
+            )
+        case CommandMessage(command=command) as message if command.verb is Verb.APPROVE:
+            return gate.approval_from_command(
+                now,
+                message,
+                received_at=envelope.received_at,
+                delivery=envelope.delivery,
+                policy_digest=context.services.policy_digest,
+            )
         case _:
-            return False
-
-
-def _review_of(order: ExamineOrder, now: Snapshot) -> ReviewMessage:
-    """The review that is meant: the one that arrived, or with `/agent approve` the latest approving one of that person."""
-    message = order.envelope.message
-    if isinstance(message, ReviewMessage):
-        return message
-    mine = [review for review in now.reviews if review.reviewer.id == message.actor.id]
-    approving_ones = [review for review in mine if review.state is GithubReview.APPROVED]
-    if not approving_ones:
-        return ReviewMessage(message.actor, gate.NO_REVIEW, GithubReview.COMMENTED, None, "")
-    last = approving_ones[-1]
-    return ReviewMessage(last.reviewer, last.id, last.state, last.commit_id, "")
+            return None
 
 
 async def report_gate(context: TaskContext, state: ReviewState, examined: Examined, note: str) -> bool:
@@ -199,7 +218,7 @@ async def report_gate(context: TaskContext, state: ReviewState, examined: Examin
 
 
 async def adopt(context: TaskContext, order: AdoptOrder) -> Adopted:
-    """Verify a head that somebody else pushed; its digest is the one to approve from now on."""
+    """Verify a head that somebody else pushed; if it passes, its digest is the one to approve from now on."""
 
     async def read() -> Published:
         refs = {f"refs/pull/{order.published.number}/head": order.head}
@@ -212,6 +231,14 @@ async def adopt(context: TaskContext, order: AdoptOrder) -> Adopted:
 
     published = await context.journal.step("adopt:read", read, Published)
     verified = await segments.verify(context, VerifyOrder(order.prepared, published.tree))
+
+    async def show() -> bool:
+        body = await _body(context, order.prepared, order.plan, verified, published)
+        await (await context.forge()).update_pull_body(published.number, body)
+        return True
+
+    if not verified.failures:
+        await context.journal.step("adopt:body", show, bool)
     return Adopted(published, verified)
 
 
@@ -224,8 +251,8 @@ async def land(context: TaskContext, order: LandOrder) -> Landed:
             forge=await context.forge(),
             mirror=context.mirror,
             upstream=await context.upstream(),
-            look=lambda: _look(context, order.state),
-            decide=lambda now: gate.decide(order.approval, now),
+            look=lambda: _look(context, replace(order.state, approval=order.approval)),
+            decide=lambda now: gate.decide(order.approval, now, _terms(context)),
         )
         return Landed(outcome.decision, outcome.ready, outcome.merged, outcome.merged_tree, outcome.note, outcome.alarm)
 

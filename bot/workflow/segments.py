@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from hashlib import sha256
 
 from bot.domain.change import Change
-from bot.domain.ids import CommitId, TreeId, short
+from bot.domain.ids import CommitId, TreeId
 from bot.domain.plan import Plan
 from bot.domain.repository import SETTINGS_PATH, RepositorySettings
-from bot.domain.task import Ending
-from bot.domain.verdict import Failure, TestReport, VerifiedChange
-from bot.custody.workbench import Workbench
+from bot.domain.verdict import Failure, TestReport
 from bot.policy.repository import SettingsFault, default_test_command, parse_settings
-from bot.prompting import clean_untrusted, fence_untrusted, publishable, render
+from bot.prompting import clean_untrusted, fence_untrusted, render
 from bot.providers.llm.port import Conversation, Message
 from bot.providers.sandbox.port import Sandbox
 from bot.retrieval import context as retrieval
@@ -22,6 +21,7 @@ from bot.stages.coding.tools import TOOLS_JSON
 from bot.stages.planning import run as planning
 from bot.stages.planning.schema import PLAN_SCHEMA
 from bot.stages.verifying import run as verifying
+from bot.stages.verifying.compare import unrunnable
 from bot.workflow import texts
 from bot.workflow.context import TaskContext
 from bot.workflow.journal import TaskEnded
@@ -53,7 +53,7 @@ async def prepare(context: TaskContext) -> Prepared:
             )
     finally:
         await bench.close()
-    if verifying.unrunnable(baseline):
+    if unrunnable(baseline):
         raise TaskEnded(texts.base_unrunnable(baseline.command, baseline.tail[-1200:]))
     return replace(pinned, baseline=baseline, step_baseline=step_baseline)
 
@@ -147,8 +147,6 @@ async def _plan_brief(context: TaskContext, prepared: Prepared, paths: tuple[str
 
 def _nonce(context: TaskContext) -> str:
     """A mark the author of a text could not know beforehand, and the same on every replay."""
-    from hashlib import sha256
-
     return sha256(
         f"{context.spec.id}:{context.spec.requester.id}:{context.services.policy_digest}".encode()
     ).hexdigest()[:12]

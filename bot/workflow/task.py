@@ -20,8 +20,8 @@ from bot.workflow.journal import TaskEnded
 from bot.workflow.records import (
     Adopted,
     AdoptOrder,
-    CodeOrder,
     Coded,
+    CodeOrder,
     Envelope,
     Examined,
     ExamineOrder,
@@ -152,26 +152,29 @@ class _Pipeline:
                 state = await self._revise(prepared, plan, state, envelope)
                 stage, note = Stage.IN_REVIEW, "The review is worked in; please look at the new digest."
                 continue
-            step = await self._consider(prepared, state, envelope)
+            step = await self._consider(prepared, plan, state, envelope)
             if isinstance(step, Ending):
                 return step
             state, stage, note = step
 
     async def _consider(
-        self, prepared: Prepared, state: ReviewState, envelope: Envelope
+        self, prepared: Prepared, plan: Plan, state: ReviewState, envelope: Envelope
     ) -> Ending | tuple[ReviewState, Stage, str]:
         self.counter += 1
         key = f"review:{self.counter}"
-        state = _with_flags(state, envelope)
         examined = await self.conductor.examine(key, ExamineOrder(state, envelope, prepared))
         if examined.merged and state.approval is None:
             return texts.merged_elsewhere(envelope.message.actor.login)
         if not examined.open and not examined.merged:
             return texts.pull_closed()
         if examined.moved is not None and not examined.merged:
-            adopted = await self._adopt(key, prepared, state, examined)
+            adopted = await self._adopt(key, prepared, plan, state, examined)
             again = _approves(envelope, adopted[0].published.head)
-            return await self._consider(prepared, adopted[0], envelope) if again else adopted
+            return await self._consider(prepared, plan, adopted[0], envelope) if again else adopted
+        if examined.retest is not None and examined.base is not None:
+            tested = await self._retest(key, prepared, state, examined)
+            if tested is not None:
+                return await self._consider(prepared, plan, tested, envelope)
         approval = examined.approval or state.approval
         state = replace(state, approval=approval if examined.decision.allowed or examined.merged else None)
         mode = _landing_mode(envelope, state, prepared)
@@ -198,15 +201,26 @@ class _Pipeline:
             return state, Stage.IN_REVIEW, ""
         return state, Stage.READY, landed.note
 
+    async def _retest(self, key: str, prepared: Prepared, state: ReviewState, examined: Examined) -> ReviewState | None:
+        """The base moved: run the checks on what would land. None when they fail, so that the gate stays closed."""
+        if examined.retest is None or examined.base is None:
+            return None
+        await self.tell(Stage.VERIFYING, "The base branch moved; checking what a merge would give now.")
+        moved = replace(prepared, base=examined.base)
+        verified = await self.conductor.verify(f"{key}:retest", VerifyOrder(moved, examined.retest))
+        if verified.failures:
+            return None
+        return replace(state, verified_trees=(*state.verified_trees, examined.retest))
+
     async def _adopt(
-        self, key: str, prepared: Prepared, state: ReviewState, examined: Examined
+        self, key: str, prepared: Prepared, plan: Plan, state: ReviewState, examined: Examined
     ) -> tuple[ReviewState, Stage, str]:
         """Somebody else pushed: the approval is void; the new head is verified so that it can be approved."""
         head = examined.moved or state.published.head
         void = replace(state, approval=None)
         await self.conductor.report_gate(key, void, examined, "")
         await self.tell(Stage.VERIFYING, "Somebody pushed to the branch; checking the new head.")
-        adopted = await self.conductor.adopt(f"{key}:adopt", AdoptOrder(prepared, state.published, head))
+        adopted = await self.conductor.adopt(f"{key}:adopt", AdoptOrder(prepared, plan, state.published, head))
         passed = not adopted.verified.failures
         trees = (*state.verified_trees, adopted.published.tree) if passed else state.verified_trees
         note = texts.adopted(head, adopted.published.digest, passed=passed)
@@ -283,14 +297,6 @@ def _names_other_digest(envelope: Envelope, state: ReviewState) -> bool:
             return state.approval is None or not state.approval.digest.startswith(command.argument)
         case _:
             return False
-
-
-def _with_flags(state: ReviewState, envelope: Envelope) -> ReviewState:
-    match envelope.message:
-        case CommandMessage(command=command) if command.verb is Verb.APPROVE:
-            return replace(state, flags=tuple(sorted({*state.flags, *command.flags})))
-        case _:
-            return state
 
 
 def _landing_mode(envelope: Envelope, state: ReviewState, prepared: Prepared) -> LandingMode | None:

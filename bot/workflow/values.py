@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import secrets
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,9 +16,14 @@ INLINE_BYTES = 64_000
 _SPILLED = "pullwright:spilled"
 
 
-@lru_cache(maxsize=256)
+_ADAPTERS: dict[Any, TypeAdapter[Any]] = {}
+"""Building one is slow; there are as many as there are kinds of records."""
+
+
 def _adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
+    if kind not in _ADAPTERS:
+        _ADAPTERS[kind] = TypeAdapter(kind)
+    return _ADAPTERS[kind]
 
 
 class Values:

@@ -22,6 +22,8 @@ class Viewpoint:
     number: int
     bot: Actor
     verified_trees: tuple[TreeId, ...]
+    people: tuple[str, ...] = ()
+    """Logins whose permission is read besides the reviewers'."""
 
 
 async def look(view: Viewpoint, *, forge: Forge, mirror: Mirror, upstream: Upstream) -> Snapshot:
@@ -36,7 +38,7 @@ async def look(view: Viewpoint, *, forge: Forge, mirror: Mirror, upstream: Upstr
         repository=view.repository,
         pull=pull,
         reviews=reviews,
-        permissions=await _permissions(forge, reviews),
+        permissions=await _permissions(forge, reviews, view.people),
         digest=digest,
         merge_tree=await mirror.merge_tree(pull.base_sha, pull.head_sha),
         bot=view.bot,
@@ -52,6 +54,8 @@ async def _with_fresh_base(pull: PullRequest, forge: Forge) -> PullRequest:
     return replace(pull, base_sha=tip)
 
 
-async def _permissions(forge: Forge, reviews: tuple[Review, ...]) -> tuple[tuple[str, Permission], ...]:
-    logins = sorted({review.reviewer.login for review in reviews if review.state in _COUNTING})
+async def _permissions(
+    forge: Forge, reviews: tuple[Review, ...], people: tuple[str, ...]
+) -> tuple[tuple[str, Permission], ...]:
+    logins = sorted({*people, *(review.reviewer.login for review in reviews if review.state in _COUNTING)})
     return tuple([(login, await forge.permission(login)) for login in logins])

@@ -9,8 +9,8 @@ from bot.domain.verdict import Failure, FailureKind, Finding, TestCase, TestOutc
 
 _NOISE = (
     (re.compile(r"0x[0-9a-fA-F]+"), "0x…"),
-    (re.compile(r"/[\w./-]*/"), "…/"),
-    (re.compile(r"\b\d+(?:\.\d+)?(?:e[+-]?\d+)?\b"), "N"),
+    (re.compile(r"/[\w./-]+/"), "…/"),
+    (re.compile(r"(?<![A-Za-z_])\d+(?:\.\d+)?"), "N"),
     (re.compile(r"\b[0-9a-f]{12,}\b"), "H"),
     (re.compile(r"\s+"), " "),
 )

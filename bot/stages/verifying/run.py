@@ -13,7 +13,7 @@ from bot.domain.verdict import Failure, FailureKind, TestReport, Verdict, Verifi
 from bot.providers.sandbox.port import Sandbox
 from bot.providers.scanner.port import ScanFailed, Scanner, ScanResult
 from bot.stages.verifying import suppressions
-from bot.stages.verifying.compare import compare, from_findings, signature, unrunnable
+from bot.stages.verifying.compare import compare, from_findings, signature
 from bot.stages.verifying.reports import report
 
 JUNIT_PATH = "/home/user/.pullwright/junit.xml"

@@ -1,0 +1,56 @@
+# Every target sets up what it needs; nothing has to be installed by hand.
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check lint types architecture unit contracts attacks scenarios test-real serve lock clean
+BIN := .venv/bin
+PYTEST := $(BIN)/pytest -q -n 2 --dist loadfile
+
+help: ## Show this help
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## Install everything into .venv, .venv-semgrep and .venv-sandbox (and Debian packages when allowed)
+	@scripts/setup.sh
+
+demo: setup ## The whole story on local stand-ins: issue to merged pull request
+	@$(BIN)/pullwright demo
+
+serve: setup ## Receive webhooks and work tasks, configured by the environment
+	@$(BIN)/pullwright serve
+
+check: lint types architecture ## What is quick to check: lint, types, architecture
+
+lint: setup
+	@$(BIN)/ruff check bot tests bench
+	@$(BIN)/ruff format --check bot tests bench
+
+types: setup
+	@$(BIN)/mypy
+
+architecture: setup
+	@$(BIN)/lint-imports --no-cache
+	@$(PYTEST) -n 0 tests/architecture
+
+unit: setup
+	@$(PYTEST) tests/unit
+
+contracts: setup
+	@$(PYTEST) tests/contracts
+
+attacks: setup ## The attack corpus
+	@$(PYTEST) tests/attacks
+
+scenarios: setup
+	@$(PYTEST) -n 0 -m "not real" tests/scenarios
+
+test: check unit contracts attacks scenarios ## Everything CI runs
+
+test-real: setup ## The pipeline on real open-source projects, all of it
+	@$(BIN)/pytest -q tests/scenarios -m real
+
+lock: setup ## Lock the dependencies anew, with hashes
+	@$(BIN)/python -m pip install --quiet uv
+	@for name in runtime dev semgrep sandbox; do \
+	  $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+	    --output-file requirements/$$name.txt requirements/$$name.in; done
+
+clean: ## Remove what setup installed
+	@rm -rf .venv .venv-semgrep .venv-sandbox .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,245 @@
+"""The command `pullwright`. Imports of what a command needs stand inside it, so that `--help` answers at once."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+app = typer.Typer(
+    name="pullwright",
+    help="Label an issue. Get a tested draft pull request. Nothing merges except the exact change a person approved.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+emulate_app = typer.Typer(help="Run a strict local stand-in of a service by hand.", no_args_is_help=True)
+policy_app = typer.Typer(help="Check and explain the policies.", no_args_is_help=True)
+app.add_typer(emulate_app, name="emulate")
+app.add_typer(policy_app, name="policy")
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+
+
+def main() -> None:
+    """Entry point: a UserError is one sentence and exit 2, an interrupt is quiet."""
+    from bot.domain.errors import UserError
+
+    try:
+        app()
+    except UserError as error:
+        _fail(error.message, error.hint)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _fail(message: str, hint: str = "") -> NoReturn:
+    print(f"pullwright: {message}", file=sys.stderr)
+    if hint:
+        print(hint, file=sys.stderr)
+    sys.exit(2)
+
+
+def _announce(line: str) -> None:
+    print(line, flush=True)
+
+
+@app.command()
+def demo(
+    as_json: Json = False,
+    serve: Annotated[bool, typer.Option("--serve", help="Keep everything up at the end, to look around.")] = False,
+    model: Annotated[
+        str, typer.Option(help="`scripted` needs no key; `real` asks the real models (ANTHROPIC_API_KEY).")
+    ] = "scripted",
+) -> None:
+    """Tell the whole story on local stand-ins: issue, label, plan, sandbox, tests, draft, review, merge."""
+    import asyncio
+
+    from bot.demo.story import DemoOptions, tell
+
+    sys.exit(asyncio.run(tell(DemoOptions(as_json=as_json, keep=serve, model=model))))
+
+
+@app.command()
+def serve() -> None:
+    """Receive webhooks, show the dashboard and work tasks, configured by the environment (README, “Connect your App”)."""
+    import asyncio
+
+    from bot.commands.serve import serve as run
+    from bot.settings import load
+
+    settings = load()
+    settings.required_for_serving()
+    asyncio.run(run(settings, announce=_announce))
+
+
+@app.command()
+def sandboxd(
+    as_json: Json = False,
+    port: Annotated[int, typer.Option(help="0 for one of its own choosing.")] = 0,
+) -> None:
+    """Serve local sandboxes that the e2b SDK can talk to, until SIGTERM."""
+    import asyncio
+    import secrets
+
+    from bot.sandboxd.errors import IsolationUnavailable
+    from bot.sandboxd.serve import Config, Endpoint, serve_forever
+    from bot.settings import load
+
+    settings = load()
+    key = settings.e2b_api_key.get_secret_value() or secrets.token_urlsafe(24)
+
+    def announce(endpoint: Endpoint) -> None:
+        values = {"api_url": endpoint.api_url, "sandbox_url": endpoint.sandbox_url, "api_key": endpoint.api_key}
+        lines = [f"{name.upper()}={value}" for name, value in values.items()]
+        _announce(json.dumps(values) if as_json else "\n".join(f"E2B_{line}" for line in lines))
+
+    try:
+        asyncio.run(serve_forever(Config(home=settings.home, api_key=key, port=port), announce))
+    except IsolationUnavailable as refusal:
+        _fail(str(refusal))
+
+
+@emulate_app.command("github")
+def emulate_github(
+    seed: Annotated[Path | None, typer.Option(help="TOML or JSON file with users and repositories.")] = None,
+    webhook_url: Annotated[str | None, typer.Option(help="Who receives the webhooks.")] = None,
+    port: Annotated[int, typer.Option(help="0 for one of its own choosing.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """GitHub: App, repositories with real git, issues, pulls, reviews, checks, webhooks."""
+    import asyncio
+
+    from bot.emulators.github.config import Config, Seed, load_seed
+    from bot.emulators.github.server import serve_forever
+
+    world = load_seed(seed) if seed is not None else Seed()
+    asyncio.run(serve_forever(Config(seed=world, webhook_url=webhook_url, port=port), _announcer(as_json)))
+
+
+@emulate_app.command("anthropic")
+def emulate_anthropic(
+    brain: Annotated[str, typer.Option(help="demo, echo, scripted:FILE, or package.module:attribute.")] = "echo",
+    port: Annotated[int, typer.Option(help="0 for one of its own choosing.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """The Messages API: validation, thinking, exact cache accounting, with a scripted model behind it."""
+    import asyncio
+
+    from bot.demo.brain import DemoBrain
+    from bot.emulators.anthropic.brains import named, register
+    from bot.emulators.anthropic.server import serve_forever
+    from bot.emulators.anthropic.state import Config
+
+    register("demo", lambda _: DemoBrain())
+    try:
+        chosen = named(brain)
+    except (ValueError, ImportError, AttributeError, OSError) as error:
+        _fail(f"no brain {brain!r}: {error}.")
+    asyncio.run(serve_forever(Config(brain=chosen, port=port), _announcer(as_json)))
+
+
+@emulate_app.command("voyage")
+def emulate_voyage(
+    port: Annotated[int, typer.Option(help="0 for one of its own choosing.")] = 0, as_json: Json = False
+) -> None:
+    """The embeddings endpoint of Voyage."""
+    import asyncio
+
+    from bot.emulators.voyage.server import Config, serve_forever
+
+    asyncio.run(serve_forever(Config(port=port), _announcer(as_json)))
+
+
+def _announcer(as_json: bool) -> Callable[[str], None]:
+    def announce(line: str) -> None:
+        if as_json:
+            _announce(line)
+            return
+        for name, value in json.loads(line).items():
+            _announce(f"{name}: {value if isinstance(value, str) else json.dumps(value)}")
+
+    return announce
+
+
+@app.command()
+def digest(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A clone that has both commits.")],
+    base: Annotated[str, typer.Argument(metavar="BASE", help="Commit of the base branch.")],
+    head: Annotated[str, typer.Argument(metavar="HEAD", help="Commit of the change.")],
+    base_ref: Annotated[str, typer.Option(help="Name of the base branch, part of the digest.")],
+    as_json: Json = False,
+) -> None:
+    """Print the change digest that an approval of HEAD into BASE stands for."""
+    import asyncio
+
+    from bot.custody.digest import digest_of_directory
+    from bot.custody.faults import LineFault
+    from bot.custody.git import GitError
+
+    try:
+        change = asyncio.run(digest_of_directory(directory, base, head, base_ref=base_ref))
+    except (LineFault, GitError, ValueError, OSError) as error:
+        _fail(f"No digest: {error}.", "DIR has to be a git clone, BASE and HEAD commits in it.")
+    if as_json:
+        _announce(
+            json.dumps(
+                {
+                    "digest": change.value,
+                    "base_ref": change.base_ref,
+                    "merge_base": change.merge_base,
+                    "head": change.head,
+                    "trees": {"merge_base": change.merge_base_tree, "head": change.head_tree},
+                }
+            )
+        )
+    else:
+        _announce(change.value)
+
+
+@app.command()
+def replay(
+    delivery: Annotated[Path, typer.Argument(metavar="DELIVERY.json", help="A payload, or {event, payload}.")],
+    event: Annotated[str, typer.Option(help="X-GitHub-Event, when the file holds a bare payload.")] = "",
+    as_json: Json = False,
+) -> None:
+    """Show what a webhook delivery would lead to, and why. Nothing is done."""
+    from bot.commands.replay import replay_file
+
+    _announce(replay_file(delivery, event, as_json=as_json))
+
+
+@app.command()
+def doctor(as_json: Json = False) -> None:
+    """Check this machine and the configuration; values of secrets are never shown."""
+    import asyncio
+
+    from bot.commands.doctor import examine, render
+    from bot.settings import load
+
+    findings = asyncio.run(examine(load()))
+    _announce(render(findings, as_json=as_json))
+    sys.exit(1 if any(finding.blocks for finding in findings) else 0)
+
+
+@policy_app.command("check")
+def policy_check(
+    directory: Annotated[Path | None, typer.Option("--policies", help="Directory; default the configured one.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Validate the policies against their schema."""
+    from bot.policy.engine import check
+    from bot.settings import load
+
+    where = directory or load().policies
+    faults = check(where)
+    if as_json:
+        _announce(json.dumps({"policies": str(where), "faults": list(faults)}))
+    else:
+        _announce("\n".join(faults) if faults else "The policies are valid.")
+    sys.exit(1 if faults else 0)

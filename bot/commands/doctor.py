@@ -1,0 +1,108 @@
+"""Examines this machine and the configuration, in words a person understands."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from dataclasses import asdict, dataclass
+
+from bot.custody.git import GitError, git
+from bot.domain.errors import Transient, UserError
+from bot.providers.store.sql import open_store
+from bot.sandboxd.errors import IsolationUnavailable
+from bot.sandboxd.serve import Config, running
+from bot.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the report. `blocks`: nothing can be served until it is put right."""
+
+    subject: str
+    state: str
+    blocks: bool = False
+    hint: str = ""
+
+
+async def examine(settings: Settings) -> tuple[Finding, ...]:
+    """All findings, the machine's first."""
+    return (
+        Finding("Python", sys.version.split()[0]),
+        await _git(),
+        await _sandbox(settings),
+        *_configuration(settings),
+        _database(settings),
+    )
+
+
+async def _git() -> Finding:
+    try:
+        result = await git(["--version"], git_dir=None)
+    except (GitError, OSError) as error:
+        return Finding("git", f"does not run: {error}", blocks=True, hint="apt-get install git")
+    return Finding("git", result.stdout.decode().strip().removeprefix("git version "))
+
+
+async def _sandbox(settings: Settings) -> Finding:
+    if settings.e2b_api_key.get_secret_value():
+        where = settings.e2b_api_url or "E2B Cloud"
+        return Finding("sandboxes", f"{where}: one microVM with its own kernel per task, egress closed at creation")
+    if shutil.which("bwrap") is None:
+        return Finding("sandboxes", "bubblewrap is missing", blocks=True, hint="apt-get install bubblewrap")
+    try:
+        async with running(Config(settings.home, "doctor-probe-key")):
+            pass
+    except IsolationUnavailable as refusal:
+        return Finding("sandboxes", str(refusal), blocks=True)
+    level = "local: Linux namespaces, an unprivileged user, no network, no host files; shares this machine's kernel"
+    return Finding("sandboxes", level)
+
+
+def _configuration(settings: Settings) -> tuple[Finding, ...]:
+    rows = (
+        ("PULLWRIGHT_APP_ID", bool(settings.app_id)),
+        ("PULLWRIGHT_WEBHOOK_SECRET", bool(settings.webhook_secret.get_secret_value())),
+        ("ANTHROPIC_API_KEY", bool(settings.anthropic_api_key.get_secret_value())),
+    )
+    found = [
+        Finding(
+            name,
+            "set" if is_set else "not set",
+            blocks=not is_set,
+            hint="" if is_set else "README.md, “Connect your App”",
+        )
+        for name, is_set in rows
+    ]
+    try:
+        settings.private_key()
+        found.append(Finding("PULLWRIGHT_PRIVATE_KEY_FILE", "set, readable"))
+    except UserError as error:
+        found.append(Finding("PULLWRIGHT_PRIVATE_KEY_FILE", error.message, blocks=True, hint=error.hint))
+    voyage = "set" if settings.voyage_api_key.get_secret_value() else "not set: ranking uses words and outlines only"
+    found.append(Finding("VOYAGE_API_KEY", voyage))
+    return tuple(found)
+
+
+def _database(settings: Settings) -> Finding:
+    kind = "PostgreSQL" if settings.database_url.startswith("postgres") else "SQLite (one process)"
+    try:
+        settings.home.mkdir(parents=True, exist_ok=True)
+        open_store(settings.database()).close()
+    except (Transient, OSError, ValueError) as error:
+        return Finding("database", f"{kind}: {error}", blocks=True, hint="Check DATABASE_URL and PULLWRIGHT_HOME.")
+    return Finding("database", f"{kind}, reachable")
+
+
+def render(findings: tuple[Finding, ...], *, as_json: bool) -> str:
+    """The report."""
+    if as_json:
+        return json.dumps({"ok": not any(f.blocks for f in findings), "findings": [asdict(f) for f in findings]})
+    width = max(len(finding.subject) for finding in findings)
+    lines = []
+    for finding in findings:
+        mark = "✗" if finding.blocks else "✓"
+        lines.append(f"{mark} {finding.subject:<{width}}  {finding.state}")
+        if finding.hint:
+            lines.append(f"  {'':<{width}}  → {finding.hint}")
+    return "\n".join(lines)

@@ -1,0 +1,144 @@
+"""One process: web, worker, and local sandboxes when no E2B key is set."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+import structlog
+import uvicorn
+
+from bot.domain.errors import UserError
+from bot.sandboxd.errors import IsolationUnavailable
+from bot.sandboxd.serve import Config as SandboxConfig
+from bot.sandboxd.serve import running as running_sandboxes
+from bot.settings import Settings
+from bot.telemetry import configure
+from bot.web.app import WebSettings
+from bot.web.app import build as build_web
+from bot.wiring import Application, SandboxEndpoint, build
+
+log = structlog.get_logger()
+
+SWEEP_SECONDS = 60.0
+E2B_CLOUD = "https://api.e2b.app"
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """A running product."""
+
+    url: str
+    application: Application
+
+
+async def serve(settings: Settings, *, announce: Callable[[str], None]) -> None:
+    """Serve until SIGTERM or SIGINT. `announce` gets one JSON line when requests are answered."""
+    configure()
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    async with running(settings) as serving:
+        announce(json.dumps({"url": serving.url, "webhook": f"{serving.url}/webhook"}))
+        await stop.wait()
+
+
+@asynccontextmanager
+async def running(settings: Settings) -> AsyncIterator[Serving]:
+    """The product inside this event loop for as long as the block lasts. Raises UserError when it cannot start."""
+    async with AsyncExitStack() as stack:
+        sandbox = await stack.enter_async_context(_sandboxes(settings))
+        application = build(settings, sandbox)
+        stack.callback(application.store.close)
+        await asyncio.to_thread(application.engine.launch)
+        stack.push_async_callback(asyncio.to_thread, application.engine.close)
+        sweeping = asyncio.create_task(_sweep(application))
+        stack.callback(sweeping.cancel)
+        url = await stack.enter_async_context(_listening(settings, application))
+        log.info("serving", url=url)
+        yield Serving(url, application)
+
+
+@asynccontextmanager
+async def _sandboxes(settings: Settings) -> AsyncIterator[SandboxEndpoint]:
+    key = settings.e2b_api_key.get_secret_value()
+    if key:
+        api_url = settings.e2b_api_url or E2B_CLOUD
+        yield SandboxEndpoint(api_url, settings.e2b_sandbox_url, key)
+        return
+    try:
+        async with running_sandboxes(SandboxConfig(settings.home, secrets.token_urlsafe(24))) as endpoint:
+            yield SandboxEndpoint(endpoint.api_url, endpoint.sandbox_url, endpoint.api_key)
+    except IsolationUnavailable as refusal:
+        raise UserError(str(refusal)) from refusal
+
+
+async def _sweep(application: Application) -> None:
+    """Deliveries that were stored but not carried out (a crash in between) are queued again."""
+    while True:
+        await application.engine.sweep()
+        await asyncio.sleep(SWEEP_SECONDS)
+
+
+@asynccontextmanager
+async def _listening(settings: Settings, application: Application) -> AsyncIterator[str]:
+    secrets_given = (settings.webhook_secret, settings.webhook_secret_previous)
+    web = build_web(
+        application.engine,
+        WebSettings(
+            secrets=tuple(secret.get_secret_value() for secret in secrets_given if secret.get_secret_value()),
+            tasks=application.store.tasks,
+            ledger=application.store.ledger,
+        ),
+    )
+    config = uvicorn.Config(
+        web,
+        host=settings.host,
+        port=settings.port,
+        lifespan="off",
+        ws="none",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        h11_max_incomplete_event_size=64 * 1024,
+        timeout_graceful_shutdown=3,
+    )
+    server = _Server(config)
+    serving = asyncio.create_task(server.serve())
+    try:
+        await server.accepting.wait()
+        if not server.started:
+            await serving
+            raise UserError(f"Cannot listen on {settings.host}:{settings.port}.", "Set PULLWRIGHT_PORT to a free port.")
+        host, port = server.servers[0].sockets[0].getsockname()[:2]
+        yield f"http://{host}:{port}"
+    finally:
+        server.should_exit = True
+        await serving
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to `serve`, and says when requests are answered or when it could not start."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.accepting = asyncio.Event()
+
+    @asynccontextmanager
+    async def _announced(self) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            self.accepting.set()
+
+    async def startup(self, sockets: list[object] | None = None) -> None:
+        async with self._announced():
+            await super().startup(sockets)  # type: ignore[arg-type]
+
+    def install_signal_handlers(self) -> None:
+        """Nothing: the signals are `serve`'s."""

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Everything the project needs, from a bare clone: Debian packages where we may install them, three environments.
+# Runs again only for what changed: each environment carries a stamp with the checksum of its lock file.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { printf '%s\n' "$*" >&2; }
+
+find_python() {
+  local name
+  for name in "${PYTHON:-}" python3.11 python3.12 python3.13 python3.14 python3; do
+    [ -n "$name" ] || continue
+    if "$name" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
+      printf '%s' "$name"
+      return
+    fi
+  done
+  say "Python 3.11 or newer with the venv module is needed (on Debian and Ubuntu: apt-get install python3 python3-venv)."
+  exit 1
+}
+
+debian_packages() {
+  local missing=() sudo=()
+  command -v git >/dev/null || missing+=(git)
+  command -v bwrap >/dev/null || missing+=(bubblewrap)
+  [ -e /etc/ssl/certs/ca-certificates.crt ] || missing+=(ca-certificates)
+  [ ${#missing[@]} -gt 0 ] || return 0
+  if ! command -v apt-get >/dev/null; then
+    say "Please install: ${missing[*]} (bubblewrap isolates the sandboxes, git holds the commits), then run make again."
+    exit 1
+  fi
+  if [ "$(id -u)" -ne 0 ]; then
+    if ! sudo -n true 2>/dev/null; then
+      say "Please run: sudo apt-get install -y ${missing[*]}   and then make again."
+      exit 1
+    fi
+    sudo=(sudo -n)
+  fi
+  say "Installing ${missing[*]} …"
+  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq
+  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# environment DIRECTORY LOCKFILE
+environment() {
+  local directory=$1 lock=$2 stamp want
+  stamp="$directory/.locked"
+  want="$(cksum <"$lock") $("$python" -c 'import sys; print(sys.version_info[:3])') $(pwd -P)"
+  if [ "$(cat "$stamp" 2>/dev/null || true)" = "$want" ]; then
+    return 0
+  fi
+  say "Installing $lock into $directory …"
+  rm -f "$stamp"
+  "$python" -m venv --clear "$directory"
+  "$directory/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r "$lock"
+  printf '%s' "$want" >"$stamp"
+}
+
+python=$(find_python)
+debian_packages
+environment .venv requirements/dev.txt
+environment .venv-semgrep requirements/semgrep.txt
+environment .venv-sandbox requirements/sandbox.txt
+if ! cmp -s scripts/pullwright .venv/bin/pullwright; then
+  install -m 755 scripts/pullwright .venv/bin/pullwright
+fi

@@ -1,0 +1,55 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.stages.coding import observe
+
+
+@given(st.text(max_size=20_000), st.integers(min_value=20, max_value=600))
+def test_a_cut_text_is_never_much_over_its_limit(text: str, limit: int):
+    assert observe.tokens(observe.cut(text, limit)) <= limit + 20
+
+
+def test_a_short_text_is_not_touched():
+    assert observe.cut("all of it") == "all of it"
+
+
+def test_a_cut_keeps_the_beginning_and_more_of_the_end():
+    text = "\n".join(f"line {number}" for number in range(1000))
+    shown = observe.cut(text, 100)
+    assert shown.startswith("line 0\n")
+    assert shown.endswith("line 999")
+    assert "lines cut" in shown
+
+
+def test_lines_are_numbered_and_the_way_on_is_named():
+    text = "".join(f"row {number}\n" for number in range(1, 101))
+    shown = observe.numbered("a.txt", text, 1, 3)
+    assert shown == "a.txt, lines 1–3 of 100. Read on with first=4.\n1\trow 1\n2\trow 2\n3\trow 3"
+
+
+def test_reading_past_the_end_says_how_long_the_file_is():
+    assert observe.numbered("a.txt", "one\n", 5, None) == "a.txt has 1 lines; there is no line 5."
+
+
+def test_a_line_too_long_to_show_says_what_to_do():
+    assert "cut -c" in observe.numbered("a.json", "x" * 100_000, 1, None)
+
+
+def test_an_empty_file_reads_as_empty():
+    assert observe.numbered("a.txt", "", 1, None).startswith("a.txt, lines 1–0 of 0.")
+
+
+def test_terminal_escapes_do_not_reach_the_model():
+    assert observe.plain("\x1b[31mred\x1b[0m\x07\r\nnext") == "red\nnext"
+
+
+def test_many_matches_are_counted_by_file():
+    output = "\n".join(f"src/a.py:{number}:x" for number in range(60))
+    shown = observe.matches("x", output, 0)
+    assert shown.count("\n") == observe.SEARCH_LINES
+    assert "20 more lines, in src/a.py (20)" in shown
+
+
+def test_no_match_and_a_broken_pattern_are_told_apart():
+    assert "Nothing matches" in observe.matches("x", "", 1)
+    assert "failed" in observe.matches("(", "grep: Unmatched (", 2)
