@@ -1,0 +1,112 @@
+"""`policies/cases/*.toml`: facts and the expected answer. Each file is a test, and `pullwright policy check` runs them."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from typing import Literal, assert_never
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bot.domain.event import Actor
+from bot.domain.ids import RepositoryId, TaskId, UserId
+from bot.domain.pull import Permission
+from bot.domain.repository import LandingMode
+from bot.policy.engine import Policies
+from bot.policy.facts import ChangeFacts, MayApprove, MayLand, MayPublish, MayStart, Person, Question
+
+_AUTHOR, _REQUESTER, _OTHER = UserId(1), UserId(2), UserId(3)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One question with the answer that is right: allowed or not, and the rules that make it so (sorted)."""
+
+    about: str
+    question: Question
+    allowed: bool
+    because: tuple[str, ...]
+    repository_policy: str | None
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class _Person(_Strict):
+    permission: Permission = Field(default=Permission.WRITE, strict=False)
+    bot: bool = False
+    same_as: Literal["author", "requester", "nobody"] = "nobody"
+
+
+class _Change(_Strict):
+    repository: int = 42
+    branch: str = "pullwright/7-fix"
+    base: str = "main"
+    paths: list[str] = ["src/a.py"]
+    flags: list[str] = []
+    denied: list[str] = []
+    verified: bool = True
+
+
+class _File(_Strict):
+    about: str
+    asks: Literal["start", "publish", "approve", "land"]
+    expect: Literal["allowed", "denied"]
+    because: list[str] = []
+    person: _Person = _Person()
+    change: _Change = _Change()
+    named: list[str] = []
+    fork: bool = False
+    two_person: bool = False
+    approved: bool = True
+    mode: LandingMode = Field(default=LandingMode.MERGE, strict=False)
+    repository_policy: str | None = None
+
+
+def read_case(text: str) -> Case:
+    """The case in this text. Raises ValueError with a sentence when it is none."""
+    try:
+        file = _File.model_validate(tomllib.loads(text))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    return Case(file.about, _question(file), file.expect == "allowed", tuple(file.because), file.repository_policy)
+
+
+def _question(file: _File) -> Question:
+    identifier = {"author": _AUTHOR, "requester": _REQUESTER, "nobody": _OTHER}[file.person.same_as]
+    person = Person(Actor(identifier, "somebody", file.person.bot), file.person.permission)
+    change = ChangeFacts(
+        repository=RepositoryId(file.change.repository),
+        author=Actor(_AUTHOR, "pullwright[bot]", is_bot=True),
+        requester=Actor(_REQUESTER, "requester", is_bot=False),
+        branch=file.change.branch,
+        base=file.change.base,
+        paths=tuple(file.change.paths),
+        verified=file.change.verified,
+        flags=tuple(file.change.flags),
+        denied=tuple(file.change.denied),
+    )
+    task, home, named = TaskId("task"), RepositoryId(42), tuple(file.named)
+    match file.asks:
+        case "start":
+            return MayStart(person, home, file.fork)
+        case "publish":
+            return MayPublish(task, home, change)
+        case "approve":
+            return MayApprove(person, change, named, file.two_person)
+        case "land":
+            return MayLand(task, home, change, file.mode, file.approved, named)
+        case _:
+            assert_never(file.asks)
+
+
+def differs(case: Case, policies: Policies) -> str | None:
+    """None when the policies answer as the case says; else what they answer instead."""
+    rules = policies if case.repository_policy is None else policies.tightened(case.repository_policy)
+    decision = rules.decide(case.question)
+    because = tuple(sorted(reason.rule for reason in decision.reasons))
+    if decision.allowed == case.allowed and because == tuple(sorted(case.because)):
+        return None
+    return f"{'allowed' if decision.allowed else 'denied'} because {', '.join(because)}"
