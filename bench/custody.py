@@ -1,0 +1,110 @@
+"""How long the sandbox line takes for a generated repository. Prints one JSON object last.
+
+With E2B_API_URL, E2B_SANDBOX_URL and E2B_API_KEY in the environment the real sandbox is used, else a plain directory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import time
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TypeVar
+
+from bot.custody.importer import capture, populate
+from bot.custody.mirror import Mirror
+from bot.domain.ids import CommitId, RepositoryId
+from bot.providers.sandbox.port import WORK, Sandbox
+from tests.unit.custody.local import Clone, LocalSandbox
+
+T = TypeVar("T")
+CHANGED = 10
+
+
+def generate(clone: Clone, files: int) -> CommitId:
+    """A repository of `files` source files of about 2 kB in a few hundred directories, packed as clones are."""
+    chance = random.Random(7)
+    words = [f"name_{chance.randrange(10**6)}" for _ in range(3000)]
+    body = {
+        f"src/package_{number % 80}/part_{number % 7}/module_{number}.py": "".join(
+            f"    {chance.choice(words)} = {chance.choice(words)}({number})\n" for _ in range(60)
+        )
+        for number in range(files)
+    }
+    commit = clone.commit(body)
+    clone.git("repack", "-q", "-a", "-d")
+    return commit
+
+
+async def timed(act: Awaitable[T], figures: dict[str, float], name: str) -> T:
+    started = time.perf_counter()
+    result = await act
+    figures[name] = round(time.perf_counter() - started, 4)
+    return result
+
+
+@asynccontextmanager
+async def sandbox(directory: Path) -> AsyncIterator[tuple[str, Sandbox]]:
+    """The real sandbox when its address is known, else a directory."""
+    keys = ("E2B_API_URL", "E2B_SANDBOX_URL", "E2B_API_KEY")
+    if not all(os.environ.get(key) for key in keys):
+        yield "directory", LocalSandbox(directory)
+        return
+    from bot.providers.sandbox.e2b import E2bSandboxes  # noqa: PLC0415 - only when it is used
+
+    api_url, sandbox_url, api_key = (os.environ[key] for key in keys)
+    sandboxes = E2bSandboxes(api_url=api_url, sandbox_url=sandbox_url, api_key=api_key)
+    made = await sandboxes.create(template="base", labels={"bench": "custody"}, lifetime_seconds=600)
+    try:
+        yield "e2b", made
+    finally:
+        await made.kill()
+
+
+async def measure(files: int, rounds: int) -> dict[str, object]:
+    """Into the sandbox once, out of it a few times: untouched, with ten changed files, and again."""
+    into: dict[str, float] = {}
+    out: dict[str, float] = {}
+    with TemporaryDirectory(prefix="bench-custody-") as directory:
+        root = Path(directory)
+        clone = Clone(root / "clone")
+        base = generate(clone, files)
+        mirror = Mirror(root / "mirror", RepositoryId(1))
+        await timed(mirror.from_directory(clone.path), into, "import_clone")
+        tree = await mirror.tree_of(base)
+        async with sandbox(root / "sandbox") as (kind, machine):
+            await timed(populate(mirror, machine, tree), into, "populate")
+            await timed(capture(mirror, machine, base), out, "first_untouched")
+            untouched = [await _again(mirror, machine, base) for _ in range(rounds)]
+            edit = f"for f in $(git ls-files | head -{CHANGED}); do echo 'x = 1' >> $f; done; echo new > new.py"
+            done = await machine.run(edit, timeout_seconds=60, cwd=WORK)
+            changed = [await _again(mirror, machine, base) for _ in range(rounds)]
+            change = await capture(mirror, machine, base)
+    out["untouched"] = round(sorted(untouched)[rounds // 2], 4)
+    out["changed"] = round(sorted(changed)[rounds // 2], 4)
+    right = done.exit_code == 0 and len(change.paths) == CHANGED + 1
+    return {"bench": "custody", "sandbox": kind, "files": files, "in": into, "out": out, "right": right}
+
+
+async def _again(mirror: Mirror, machine: Sandbox, base: CommitId) -> float:
+    started = time.perf_counter()
+    await capture(mirror, machine, base)
+    return time.perf_counter() - started
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--files", type=int, default=6000)
+    parser.add_argument("--rounds", type=int, default=5)
+    given = parser.parse_args()
+    print(json.dumps(asyncio.run(measure(given.files, given.rounds))))
+
+
+if __name__ == "__main__":
+    main()
