@@ -68,7 +68,7 @@ async def _issue_with_label(world: Hub) -> int:
     ]
     removed = await bot.rest.issues.async_remove_label(OWNER, REPO, issue.number, "agent")
     assert removed.parsed_data == []
-    return issue.number
+    return int(issue.number)
 
 
 async def _draft_pull(world: Hub, issue: int) -> Any:

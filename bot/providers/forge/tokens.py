@@ -1,0 +1,69 @@
+"""Installation tokens, each narrowed to one repository and one phase of work."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+
+from bot.domain.ids import InstallationId, RepositoryId
+
+_SPARE = timedelta(minutes=5)
+
+
+class Phase(Enum):
+    """What a token is for, as the permissions it asks."""
+
+    FETCH = (("contents", "read"),)
+    READ = (("checks", "read"), ("contents", "read"), ("issues", "read"), ("pull_requests", "read"))
+    COMMENT = (("issues", "write"), ("pull_requests", "write"))
+    CHECK = (("checks", "write"),)
+    PUBLISH = (("contents", "write"),)
+    PROPOSE = (("contents", "read"), ("pull_requests", "write"))
+    LAND = (("contents", "write"), ("pull_requests", "write"))
+
+    @property
+    def permissions(self) -> Mapping[str, str]:
+        return dict(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenKey:
+    installation: InstallationId
+    repository: RepositoryId
+    phase: Phase
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    text: str
+    expires_at: datetime
+
+    def lasts(self, now: datetime) -> bool:
+        """Whether enough of its hour is left for a clone."""
+        return self.expires_at - now > _SPARE
+
+
+class TokenBook:
+    """One token per key: asked for once however many wait, kept until nearly expired, dropped when refused."""
+
+    def __init__(self, mint: Callable[[TokenKey], Awaitable[Token]]) -> None:
+        self._mint = mint
+        self._tokens: dict[TokenKey, Token] = {}
+        self._locks: defaultdict[TokenKey, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def get(self, key: TokenKey) -> str:
+        async with self._locks[key]:
+            known = self._tokens.get(key)
+            if known is None or not known.lasts(datetime.now(UTC)):
+                known = self._tokens[key] = await self._mint(key)
+            return known.text
+
+    def drop(self, key: TokenKey, text: str) -> None:
+        """Forget the token if it is still the one that was refused."""
+        known = self._tokens.get(key)
+        if known is not None and known.text == text:
+            del self._tokens[key]
