@@ -111,7 +111,7 @@ class Cache:
         """Record the prefixes; nobody can read them until `begin`."""
         for digest, ttl in account.writes:
             known = self.entries.get(digest)
-            readable = known.readable_at if known is not None and known.live(at) else None
+            readable = known.readable_at if known is not None and at < known.expires else None
             self.entries[digest] = Entry(ttl=ttl, expires=at + ttl, readable_at=readable)
 
     def begin(self, account: Account, *, at: float) -> None:
