@@ -18,6 +18,7 @@ import pytest_asyncio
 from bot.domain.money import MicroUsd
 from bot.emulators.anthropic import Config, Endpoint, Fault, Kind, Text, Thinking, ToolUse, running
 from bot.providers.llm.anthropic import AnthropicModel
+from bot.providers.llm.keepalive import kept_warm
 from bot.providers.llm.metered import MeteredModel, Patience, Purse
 from bot.providers.llm.port import (
     Conversation,
@@ -186,6 +187,44 @@ async def test_a_keep_alive_reads_and_refreshes(api: AnthropicModel, endpoint: E
     assert kept.usage.write_5m == 0
     endpoint.state.clock.advance(270)
     assert (await bench.send(key="later")).usage.read == kept.usage.read > 0
+
+
+async def test_a_long_command_does_not_cost_a_rewrite(api: AnthropicModel, endpoint: Endpoint) -> None:
+    bench = Bench(api)
+    asked = ModelRequest("call:1", conversation(), (BRIEF,))
+    await bench.model.send(asked)
+    pinged = asyncio.Event()
+
+    async def hours_pass(seconds: float) -> None:
+        endpoint.state.clock.advance(seconds)
+        if len(endpoint.state.bill.charges) == 4:
+            pinged.set()
+            await asyncio.sleep(60)
+
+    async with kept_warm(bench.model, asked, sleep=hours_pass):
+        await asyncio.wait_for(pinged.wait(), 10)
+    assert [c.write_5m for c in endpoint.state.bill.charges[1:]] == [0, 0, 0]
+    assert (await bench.send(key="call:2")).usage.read == endpoint.state.bill.charges[0].write_5m
+    assert [place[1] for place in bench.ledger.rows][1] == "call:1:alive:1"
+
+
+async def test_a_ping_on_its_way_is_settled_when_the_command_ends(api: AnthropicModel, endpoint: Endpoint) -> None:
+    bench = Bench(api)
+    asked = ModelRequest("call:1", conversation(), (BRIEF,))
+    await bench.model.send(asked)
+    strike(endpoint, Fault(Kind.DELAY, seconds=0.2))
+    async with kept_warm(bench.model, asked, every=0.01):
+        await asyncio.sleep(0.1)
+    assert bench.ledger.outcomes == ["ok", "ok"]
+
+
+async def test_a_ping_that_fails_only_ends_the_pinging(api: AnthropicModel, endpoint: Endpoint) -> None:
+    async def at_once(_: float) -> None:
+        await asyncio.sleep(0)
+
+    async with kept_warm(Bench(api, budget=0).model, ModelRequest("k", conversation(), (BRIEF,)), sleep=at_once):
+        await asyncio.sleep(0.05)
+    assert endpoint.state.log == []
 
 
 async def test_a_schema_is_sent_and_cannot_be_warmed(api: AnthropicModel, endpoint: Endpoint) -> None:

@@ -437,7 +437,8 @@ async def test_lenient_is_an_old_account_open_to_older_clients() -> None:
         sdk(old, default_headers=dated) as client,
     ):
         brain.says(Thinking("hm"), ToolUse("look", {}))
-        message = await send(client, body(temperature=0, **tools(LOOK)))
+        message = await send(client, body(temperature=0, context_management={}, **tools(LOOK)))
+        assert old.state.log[0].tolerated == ["temperature", "context_management"]
         await send(client, body(user("edited"), back(message), answers(message), **tools(LOOK)))
 
 

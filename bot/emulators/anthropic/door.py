@@ -47,7 +47,16 @@ class Visit:
         """The body as a request to judge."""
         state = self.state
         headers = dict(self.request.headers)
-        return Draft(self.body, headers, surface, self.key, state.policy, state.ruler, state.remembered)
+        return Draft(
+            body=self.body,
+            headers=headers,
+            surface=surface,
+            key=self.key,
+            policy=state.policy,
+            ruler=state.ruler,
+            remembered=state.remembered,
+            tolerated=self.entry.tolerated,
+        )
 
     def headers(self, *, used: int = 0) -> dict[str, str]:
         """Identity and rate-limit headers of an answer."""

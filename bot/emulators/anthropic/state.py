@@ -68,6 +68,7 @@ class LogEntry:
     headers: dict[str, str]
     body: Json | None = None
     status: int = 0
+    tolerated: list[str] = field(default_factory=list)
 
     def document(self) -> Json:
         """As `GET log` shows it."""
@@ -78,6 +79,7 @@ class LogEntry:
             "path": self.path,
             "request_id": self.request_id,
             "status": self.status,
+            "tolerated": self.tolerated,
             "headers": self.headers,
             "body": self.body,
         }

@@ -8,6 +8,7 @@ from typing import Any
 
 from bot.emulators.anthropic.models import MODELS, Model
 from bot.emulators.anthropic.modes import Policy
+from bot.emulators.anthropic.refusals import Refusal
 from bot.emulators.anthropic.ruler import Ruler
 
 Json = dict[str, Any]
@@ -66,6 +67,14 @@ class Draft:
     policy: Policy
     ruler: Ruler
     remembered: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    tolerated: list[str] = field(default_factory=list)
+    """What strict mode would have refused; lenient mode lets it pass and says so in the log."""
+
+    def object_to(self, where: str, message: str = "Extra inputs are not permitted") -> None:
+        """Refuse what an older or more adventurous client sends, or note it in lenient mode."""
+        if not self.policy.tolerant:
+            raise Refusal(f"{where}: {message}")
+        self.tolerated.append(where)
 
     @property
     def model(self) -> Model:

@@ -32,7 +32,7 @@ def marker_shape(draft: Draft) -> None:
             raise Refusal(f"{where}.ttl: Input should be '5m' or '1h'")
         for key in marker:
             if key not in {"type", "ttl"}:
-                raise Refusal(f"{where}.{key}: Extra inputs are not permitted")
+                draft.object_to(f"{where}.{key}")
 
 
 def marker_places(draft: Draft) -> None:
@@ -46,7 +46,7 @@ def marker_places(draft: Draft) -> None:
             if block.get("cache_control") and (block["type"] in THOUGHTS or message.get("clear_at")):
                 raise Refusal(f"{where}.cache_control: Extra inputs are not permitted")
             if any(inner.get("cache_control") for inner in _inside(block)):
-                raise Refusal(f"{where}: cache_control cannot be set on content inside a block; mark the block")
+                draft.object_to(where, "cache_control cannot be set on content inside a block; mark the block")
 
 
 def _inside(block: Json) -> Iterator[Json]:

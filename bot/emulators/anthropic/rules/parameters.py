@@ -68,7 +68,7 @@ def thinking(draft: Draft) -> None:
         raise Refusal(f'"thinking.type.{kind}" is not supported with effort "{draft.effort}".')
     for key in given:
         if key not in {"type", "display", "block_binding"} or (key == "display" and kind != "adaptive"):
-            raise Refusal(f"thinking.{kind}.{key}: Extra inputs are not permitted")
+            draft.object_to(f"thinking.{kind}.{key}")
     if given.get("display") not in {None, "summarized", "omitted"}:
         raise Refusal("thinking.adaptive.display: Input should be 'summarized' or 'omitted'")
 
@@ -77,7 +77,7 @@ def effort(draft: Draft) -> None:
     """V5: effort levels, and nothing unknown beside them."""
     for key in draft.output_config:
         if key not in {"effort", "format"}:
-            raise Refusal(f"output_config.{key}: Extra inputs are not permitted")
+            draft.object_to(f"output_config.{key}")
     if draft.effort not in EFFORTS:
         raise Refusal(f"output_config.effort: Input should be one of {', '.join(EFFORTS)}")
 

@@ -61,10 +61,6 @@ _BETA_MESSAGE_KEYS = {
 }
 
 
-def _extra(where: str) -> Refusal:
-    return Refusal(f"{where}: Extra inputs are not permitted")
-
-
 def required_fields(draft: Draft) -> None:
     """V1."""
     names = ("model", "messages") if draft.surface is Surface.COUNT else ("model", "max_tokens", "messages")
@@ -75,18 +71,17 @@ def required_fields(draft: Draft) -> None:
 
 def no_sampling(draft: Draft) -> None:
     """V4: gone in this version, even at their old defaults."""
-    if not draft.policy.tolerant:
-        for name in _SAMPLING:
-            if name in draft.body:
-                raise _extra(name)
+    for name in _SAMPLING:
+        if name in draft.body:
+            draft.object_to(name)
 
 
 def known_keys(draft: Draft) -> None:
     """A key nobody knows is refused; older clients' beta keys pass in lenient mode only."""
     known = _COUNTED if draft.surface is Surface.COUNT else _KNOWN
     for name in draft.body:
-        if name not in known and not draft.policy.tolerant:
-            raise _extra(name)
+        if name not in known and name not in _SAMPLING:
+            draft.object_to(name)
 
 
 def containers(draft: Draft) -> None:
@@ -99,7 +94,7 @@ def containers(draft: Draft) -> None:
             raise Refusal(f"tools.{i}: Input should be a valid dictionary")
     system = draft.body.get("system")
     for i, block in enumerate(system if isinstance(system, list) else ()):
-        _block(f"system.{i}", block, allowed=("text",))
+        _block(draft, f"system.{i}", block, ("text",))
 
 
 def messages_shape(draft: Draft) -> None:
@@ -114,17 +109,17 @@ def messages_shape(draft: Draft) -> None:
         if not isinstance(content, str | list):
             raise Refusal(f"messages.{i}.content: Input should be a valid list")
         for j, block in enumerate(content if isinstance(content, list) else ()):
-            _block(f"messages.{i}.content.{j}", block, allowed=_BLOCK_KEYS)
+            _block(draft, f"messages.{i}.content.{j}", block, _BLOCK_KEYS)
 
 
 def _message_keys(draft: Draft, i: int, message: dict[str, Any]) -> None:
     for key in message:
         beta = _BETA_MESSAGE_KEYS.get(key) if message["role"] == "system" else None
         if key not in _MESSAGE_KEYS and (beta is None or beta not in draft.betas):
-            raise _extra(f"messages.{i}.{key}")
+            draft.object_to(f"messages.{i}.{key}")
 
 
-def _block(where: str, block: Any, *, allowed: Iterable[str]) -> None:
+def _block(draft: Draft, where: str, block: Any, allowed: Iterable[str]) -> None:
     if not isinstance(block, dict) or not isinstance(block.get("type"), str):
         raise Refusal(f"{where}: Input should be a valid dictionary with a type")
     kind = block["type"]
@@ -137,18 +132,18 @@ def _block(where: str, block: Any, *, allowed: Iterable[str]) -> None:
             raise Refusal(f"{where}.{kind}.{key}: Field required")
     for key in block:
         if key not in _BLOCK_KEYS[kind] and key not in {"type", "cache_control"}:
-            raise _extra(f"{where}.{kind}.{key}")
-    _nested(where, block)
+            draft.object_to(f"{where}.{kind}.{key}")
+    _nested(draft, where, block)
 
 
-def _nested(where: str, block: dict[str, Any]) -> None:
+def _nested(draft: Draft, where: str, block: dict[str, Any]) -> None:
     content = block.get("content")
     if block["type"] != "tool_result" or content is None or isinstance(content, str):
         return
     if not isinstance(content, list):
         raise Refusal(f"{where}.tool_result.content: Input should be a valid list")
     for k, inner in enumerate(content):
-        _block(f"{where}.tool_result.content.{k}", inner, allowed=("text", "image", "document"))
+        _block(draft, f"{where}.tool_result.content.{k}", inner, ("text", "image", "document"))
 
 
 def known_model(draft: Draft) -> None:
