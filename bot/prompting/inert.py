@@ -80,7 +80,7 @@ def fate(href: str, limits: Limits) -> Fate:
 
 def code(text: str, *, in_table: bool = False) -> str:
     """The text as a code span; nothing in it is active."""
-    flat = " ".join(without_marker(text).split()) or " "
+    flat = " ".join(text.split()) or " "
     longest = max((len(run) for run in re.findall("`+", flat)), default=0)
     fence = "`" * (longest + 1)
     pad = " " if flat.startswith("`") or flat.endswith("`") else ""
@@ -129,7 +129,6 @@ def guard_line(line: str) -> str:
 
 def guard_code(line: str) -> str:
     """A line of a code block: programs that read raw text find no command, trailer or marker of ours at its start."""
-    line = without_marker(line)
     word = line.split(maxsplit=1)[0] if line.strip() else ""
     if TRAILER.match(line) or _PHRASES.match(line.strip()):
         return f"· {line}"
@@ -141,5 +140,5 @@ def guard_code(line: str) -> str:
 
 
 def without_marker(text: str) -> str:
-    """No text can pass for one of our own hidden markers."""
-    return _MARKER.sub("< \\1", text)
+    """The text, as long as before, in which nothing can pass for one of our own hidden markers."""
+    return _MARKER.sub("(\\1", text)

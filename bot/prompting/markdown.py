@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
 from markdown_it.token import Token
 from markdown_it.tree import SyntaxTreeNode
@@ -20,7 +21,7 @@ _ACTIVE_LANGUAGES = frozenset({"mermaid", "math", "geojson", "topojson", "stl", 
 _UNSAFE_IN_LINK = re.compile(r"[<>\\\s]")
 
 _Piece = tuple[str, str]
-"""(kind, Markdown source): kind is "text", "break", "open" or "close"."""
+"""(kind, Markdown source): kind is "text", "break" or "mark"."""
 
 
 class Writer:
@@ -103,22 +104,21 @@ class Writer:
 
     def _inline(self, inline: SyntaxTreeNode, *, in_table: bool) -> list[str]:
         """The lines of a block's inside. A secret that is whole only to the eye costs the block its markup."""
-        tokens = _joined(self._document.inside(_token(inline)))
-        visible = _visible(tokens)
-        if mask_secrets(visible, self._limits.secrets) != visible:
-            tokens = [Token("text", "", 0, content=mask_secrets(visible, self._limits.secrets))]
+        tokens = _joined(_without_empty_marks(self._settled(self._document.inside(_token(inline)))))
+        seen = visible(tokens)
+        masked = mask_secrets(seen, self._limits.secrets)
+        tokens = tokens if masked == seen else [_text(masked)]
         lines: list[list[_Piece]] = [[]]
-        links: list[str] = []
         for token in tokens:
             at_start = not any(kind == "text" for kind, _ in lines[-1])
-            for piece in self._piece(token, links, at_start=at_start, in_table=in_table):
+            for piece in self._piece(token, at_start=at_start, in_table=in_table):
                 _append(lines, piece)
         return [_source(line) for line in lines if not TRAILER.match(_bare(line))]
 
-    def _piece(self, token: Token, links: list[str], *, at_start: bool, in_table: bool) -> list[_Piece]:
+    def _piece(self, token: Token, *, at_start: bool, in_table: bool) -> list[_Piece]:
         kind = token.type.removesuffix("_open").removesuffix("_close")
         if kind in _MARKERS:
-            return [("open" if token.nesting > 0 else "close", _MARKERS[kind])]
+            return [("mark", _MARKERS[kind])]
         match token.type:
             case "text":
                 return self._text(token.content, at_start=at_start, in_table=in_table)
@@ -127,9 +127,9 @@ class Writer:
             case "code_inline":
                 return [("text", code(token.content, in_table=in_table))]
             case "link_open":
-                return self._open_link(str(token.attrs.get("href", "")), links)
+                return [("text", "[")]
             case "link_close":
-                return [("text", links.pop())]
+                return [("text", f"](<{token.content}>)")]
             case other:
                 raise ValueError(f"the reader gave a part of kind {other}")
 
@@ -142,15 +142,30 @@ class Writer:
             pieces.append(("text", inert(line, self._limits, at_line_start=start, in_table=in_table)))
         return pieces
 
-    def _open_link(self, href: str, links: list[str]) -> list[_Piece]:
-        """Opens the link, and leaves in `links` what closes it."""
+    def _settled(self, tokens: Sequence[Token]) -> Iterator[Token]:
+        """Links that may be followed stay, with their destination on the closing token; others are their text and address."""
+        closing: list[Token] = []
+        for token in tokens:
+            if token.type == "link_open" and token.markup != "autolink":
+                closing = self._closing(str(token.attrs.get("href", "")))
+                if closing and closing[0].type == "link_close":
+                    yield token
+            elif token.type == "link_close" and token.markup != "autolink":
+                yield from closing
+            elif (shown := _as_text(token)) is None:
+                yield token
+            elif shown:
+                yield _text(shown)
+
+    def _closing(self, href: str) -> list[Token]:
+        """What stands at the end of a link to this address."""
         what, shown = fate(href, self._limits), mask_secrets(href, self._limits.secrets)
         self._links += what is Fate.FOLLOW
         if what is Fate.FOLLOW and shown == href and self._links <= self._limits.links:
-            links.append(f"](<{_UNSAFE_IN_LINK.sub('', href)}>)")
-            return [("text", "[")]
-        links.append("" if what is Fate.DROP or not href else f" ({code(shown)})")
-        return []
+            return [Token("link_close", "a", -1, content=_UNSAFE_IN_LINK.sub("", href))]
+        if what is Fate.DROP or not href:
+            return []
+        return [_text(" ("), Token("code_inline", "code", 0, content=shown), _text(")")]
 
 
 def _token(inline: SyntaxTreeNode) -> Token:
@@ -159,22 +174,12 @@ def _token(inline: SyntaxTreeNode) -> Token:
     return inline.token
 
 
-def _joined(tokens: Iterable[Token]) -> list[Token]:
-    """Raw HTML, images and bare addresses as the text they show; neighbouring texts as one: nothing hides in a seam."""
-    joined: list[Token] = []
-    texts: list[str] = []
-    for token in tokens:
-        shown = _as_text(token)
-        if shown is not None:
-            texts.append(shown)
-            continue
-        joined += [*_text_token(texts), token]
-        texts = []
-    return [*joined, *_text_token(texts)]
+def _text(content: str) -> Token:
+    return Token("text", "", 0, content=content)
 
 
 def _as_text(token: Token) -> str | None:
-    """What the token shows when it is only text, or made to be."""
+    """What the token shows when it is only text, or made to be; None when it is more."""
     match token.type:
         case "text":
             return token.content
@@ -188,9 +193,24 @@ def _as_text(token: Token) -> str | None:
             return None
 
 
-def _text_token(texts: list[str]) -> list[Token]:
-    content = "".join(texts)
-    return [Token("text", "", 0, content=content)] if content else []
+def _without_empty_marks(tokens: Iterable[Token]) -> list[Token]:
+    """Emphasis of nothing goes, so that what stood around it is read as one."""
+    kept: list[Token] = []
+    for token in tokens:
+        if token.nesting < 0 and kept and kept[-1].nesting > 0 and kept[-1].tag == token.tag != "a":
+            kept.pop()
+        else:
+            kept.append(token)
+    return kept
+
+
+def _joined(tokens: Iterable[Token]) -> list[Token]:
+    """Neighbouring texts as one: nothing hides in a seam."""
+    joined: list[Token] = []
+    for is_text, run in groupby(tokens, key=lambda token: token.type == "text"):
+        neighbours = list(run)
+        joined += [_text("".join(token.content for token in neighbours))] if is_text else neighbours
+    return joined
 
 
 def _shown(markup: str) -> str:
@@ -198,18 +218,17 @@ def _shown(markup: str) -> str:
     return re.sub(r"<!--.*?(?:-->|\Z)", "", markup, flags=re.DOTALL)
 
 
-def _visible(tokens: Sequence[Token]) -> str:
+def visible(tokens: Sequence[Token]) -> str:
+    """What the inside of a block says to the eye."""
     return "".join("\n" if token.type in {"softbreak", "hardbreak"} else token.content for token in tokens)
 
 
 def _append(lines: list[list[_Piece]], piece: _Piece) -> None:
-    """Adds a piece; emphasis of nothing goes, code spans never touch, no link becomes an image."""
+    """Adds a piece; code spans never touch, no link becomes an image."""
     kind, source = piece
     line = lines[-1]
     if kind == "break":
         lines.append([])
-    elif kind == "close" and line and line[-1] == ("open", source):
-        line.pop()
     elif kind != "text" or source:
         before = line[-1][1] if line else ""
         if source.startswith("`") and before.endswith("`"):

@@ -8,7 +8,7 @@ from bot.prompting.blocks import read_blocks
 from bot.prompting.inert import TRAILER, Limits, code, is_command, without_marker
 from bot.prompting.inert import inert as _inert
 from bot.prompting.invisible import strip_invisible
-from bot.prompting.markdown import Writer
+from bot.prompting.markdown import Writer, visible
 from bot.prompting.secrets import mask_secrets
 
 __all__ = ["Limits", "publishable", "publishable_line"]
@@ -21,37 +21,54 @@ def publishable(text: str, limits: Limits | None = None) -> str:
     """Markdown that says the same and does nothing: no mention, closing keyword, command, image, foreign link, raw HTML,
     trailer, hidden marker or invisible character; secrets masked; at most `limits.length` characters."""
     limits = limits or Limits()
-    visible, _ = strip_invisible(text[: 2 * limits.length])
-    document = read_blocks(mask_secrets(visible, limits.secrets).expandtabs(4))
-    return _cut(Writer(document, limits).blocks(), limits.length)
+    seen, _ = strip_invisible(text[: 2 * limits.length])
+    document = read_blocks(mask_secrets(seen, limits.secrets).expandtabs(4))
+    return without_marker(_cut(Writer(document, limits).blocks(), limits.length))
 
 
 def publishable_line(text: str, length: int = 200, secrets: tuple[str, ...] = ()) -> str:
     """One line for a title or the first line of a commit message, as inert as `publishable` makes it."""
-    visible, _ = strip_invisible(text[: 8 * length])
-    lines = (line for line in visible.split("\n") if not TRAILER.match(line))
-    flat = " ".join(re.sub(r"<!--.*?(?:-->|\Z)", "", " ".join(lines), flags=re.DOTALL).split())
+    seen, _ = strip_invisible(text[: 8 * length])
+    shown = re.sub(r"<!--.*?(?:-->|\Z)", "", seen, flags=re.DOTALL)
+    flat = " ".join(" ".join(line for line in shown.split("\n") if not TRAILER.match(line)).split())
     flat = _SKIP.sub(lambda match: f"({match.group(1).strip()})" if match.group(1) else "skip checks,", flat)
-    words = mask_secrets(flat, secrets).split(" ")
-    made = [_plain_word(word, first=number == 0) for number, word in enumerate(words)]
-    line = without_marker(" ".join(made))
+    return without_marker(_within(_atoms(_masked(flat, secrets)), length))
+
+
+def _within(atoms: list[str], length: int) -> str:
+    line = " ".join(atoms)
     if len(line) <= length:
         return line
     kept: list[str] = []
-    for word in made:
-        if len(" ".join([*kept, word])) > length - len(CUT) - 1:
+    for atom in atoms:
+        if len(" ".join([*kept, atom])) > length - len(CUT) - 1:
             break
-        kept.append(word)
+        kept.append(atom)
     return " ".join([*kept, CUT])
 
 
-def _plain_word(word: str, *, first: bool) -> str:
-    """Titles are no Markdown: only active words change, and those become code."""
-    if first and is_command(word):
-        return code(word)
-    nowhere = Limits(hosts=frozenset())
-    made = _inert(word, nowhere, at_line_start=False)
-    return made if "`" in made and "`" not in word else word
+def _atoms(line: str) -> list[str]:
+    """The words of a title, inert, each code span whole. Titles are no Markdown: only active words change, and become code."""
+    atoms: list[str] = []
+    for number, part in enumerate(re.split(r"(`[^`]+`)", line)):
+        if number % 2:
+            atoms.append(part)
+            continue
+        for word in part.replace("`", "'").split():
+            made = _inert(word, Limits(hosts=frozenset()), at_line_start=False)
+            if not atoms and is_command(word):
+                made = code(word)
+            atoms.append(made if "`" in made else word)
+    return atoms
+
+
+def _masked(line: str, secrets: tuple[str, ...]) -> str:
+    """The line without secrets; one that is whole only to the eye costs the line its markup."""
+    line = mask_secrets(line, secrets)
+    document = read_blocks(line)
+    seen = " ".join(visible(document.inside(token)) for token in document.tokens if token.type == "inline")
+    masked = mask_secrets(seen, secrets)
+    return line if masked == seen else masked
 
 
 def _cut(blocks: list[str], length: int) -> str:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from urllib.parse import quote
 
-MASK = "[secret removed]"
+MASK = "[secret-removed]"
 SHORTEST = 8
 """Known values shorter than this are not searched for: they would be found everywhere."""
 

@@ -1,0 +1,1 @@
+"""A package with templates, for the tests."""
