@@ -153,7 +153,7 @@ def mint(world: World, installation: Installation, narrowing: Narrowing) -> Inst
 
 
 def _narrow_permissions(installation: Installation, asked: Mapping[str, str] | None) -> dict[str, str]:
-    if asked is None:
+    if not asked:  # an empty object means all, and PyGithub sends one
         return dict(installation.permissions)
     for name, level in asked.items():
         if LEVELS.get(level, 9) > LEVELS[installation.permissions.get(name, "none")]:

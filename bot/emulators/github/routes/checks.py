@@ -8,6 +8,7 @@ from typing import Any
 from bot.emulators.github.body import Body
 from bot.emulators.github.call import Call, Handler, Reply
 from bot.emulators.github.errors import ApiError, invalid_request, not_found, unprocessable
+from bot.emulators.github.gitside.commits import read_commit
 from bot.emulators.github.identifiers import Identifiers
 from bot.emulators.github.records import CheckRun, Repository, Status
 from bot.emulators.github.routes.paging import counted, paged
@@ -201,7 +202,7 @@ async def create_status(call: Call) -> Reply:
         created_at=call.world.clock.now(),
     )
     call.repository.statuses.append(item)
-    on_status(scene(call), item)
+    on_status(scene(call), item, await read_commit(call.bare, sha))
     return Reply(apps.status(call.repository, item, call.urls), 201)
 
 

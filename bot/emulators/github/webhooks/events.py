@@ -19,7 +19,7 @@ from bot.emulators.github.records import (
     Status,
     User,
 )
-from bot.emulators.github.shapes import apps, issues, people, pulls, repositories
+from bot.emulators.github.shapes import apps, gitdata, issues, people, pulls, repositories
 from bot.emulators.github.urls import Urls
 from bot.emulators.github.world import World
 
@@ -191,9 +191,15 @@ def on_check_run(scene: Scene, action: str, run: CheckRun, **extra: Any) -> None
     )
 
 
-def on_status(scene: Scene, item: Status) -> None:
-    shape = apps.status(scene.repository, item, scene.urls, creator=False)
-    emit(scene, "status", None, **{**shape, "sha": item.sha, "name": scene.repository.full_name, "branches": []})
+def on_status(scene: Scene, item: Status, commit: Commit) -> None:
+    shape = {
+        **apps.status(scene.repository, item, scene.urls, creator=False),
+        "sha": item.sha,
+        "name": scene.repository.full_name,
+        "branches": [],
+        "commit": gitdata.commit(scene.world, scene.repository, commit, scene.urls),
+    }
+    emit(scene, "status", None, **shape)
 
 
 @dataclass(frozen=True, slots=True)
