@@ -84,7 +84,7 @@ async def receiving() -> AsyncIterator[Receiver]:
         await asyncio.sleep(receiver.hold)
         return Response("noted", receiver.answer)
 
-    with socket.socket() as listener:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.bind(("127.0.0.1", 0))
         receiver = Receiver(f"http://127.0.0.1:{listener.getsockname()[1]}/webhooks")
         app = Starlette(routes=[Route("/webhooks", take, methods=["POST"])])
