@@ -46,7 +46,8 @@ async def _ask_for_result(mirror: Mirror, sandbox: Sandbox, base_tree: TreeId, n
         result = await ask_inside(sandbox, "capture", base_tree, **asked)
     if result.exit_code == _RULE_BROKEN:
         said = answer(result)
-        raise OverLimit(str(said.get("rule", ""))[:40], str(said.get("path", ""))[:400])
+        rule, path = str(said.get("rule"))[:40], str(said.get("path"))[:400]
+        raise OverLimit(rule, path) if rule in {"file_size", "total_size"} else ForbiddenPath(rule, path)
     if result.exit_code or result.timed_out:
         raise DamagedResult("script_failed", detail=f"exit {result.exit_code}: {result.stderr[-500:]!a}")
 

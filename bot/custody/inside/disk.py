@@ -110,25 +110,41 @@ class Place:
             file.write(data)
         os.replace(self.own(name + ".part"), self.own(name))
 
-    def run_git(self, *args: str, data: bytes = b"", **env: str) -> bytes | None:
-        """What git printed; None when it cannot."""
+    def start_git(self, *args: str, **env: str) -> subprocess.Popen[bytes] | None:
+        """A git that works meanwhile; None when there is none."""
         if self.git is None:
             return None
+        pipe = subprocess.PIPE
         command = [self.git, *FAST, *args]
-        try:
-            done = subprocess.run(
-                command, input=data, capture_output=True, cwd=self.work, env={**GIT_ENV, **env}, timeout=60, check=False
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            return None
-        return done.stdout if done.returncode == 0 else None
+        return subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, cwd=self.work, env={**GIT_ENV, **env}
+        )
+
+    def run_git(self, *args: str, data: bytes = b"", **env: str) -> bytes | None:
+        """What git printed; None when it cannot."""
+        return finish(self.start_git(*args, **env), data)
+
+
+def finish(process: subprocess.Popen[bytes] | None, data: bytes = b"") -> bytes | None:
+    """What the process printed; None when it failed or takes a minute."""
+    if process is None:
+        return None
+    try:
+        out, _ = process.communicate(data, timeout=60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        return None
+    return out if process.returncode == 0 else None
 
 
 class Disk:
-    """Ids of what stands on disk. A file whose stat is as when it was last hashed is not read again."""
+    """Ids of what stands on disk, below the current directory.
 
-    def __init__(self, place: Place, cache: dict[bytes, tuple[str, bytes, str]]) -> None:
-        self.place = place
+    A file whose stat is as when it was last hashed is not read again.
+    """
+
+    def __init__(self, cache: dict[bytes, tuple[str, bytes, str]]) -> None:
         self.cache = cache
         self.fresh: list[bytes] = []
         self.started = time.time_ns()
@@ -139,17 +155,16 @@ class Disk:
         parent = path.rpartition(b"/")[0]
         if parent not in self.real:
             try:
-                plain = stat.S_ISDIR(os.lstat(self.place.at(parent)).st_mode)
+                plain = stat.S_ISDIR(os.lstat(parent).st_mode)
             except OSError:
                 plain = False
             self.real[parent] = plain and self.in_real_directory(parent)
         return self.real[parent]
 
-    def look(self, path: bytes) -> tuple[bytes, str] | None:
-        """(mode, id) of what is at the path; None for nothing or a directory."""
-        full = self.place.at(path)
+    def look(self, path: bytes, cap: int | None = None) -> tuple[bytes, str] | None:
+        """(mode, id) of what is at the path; None for nothing or a directory. Above `cap` bytes it is not read."""
         try:
-            seen = os.lstat(full)
+            seen = os.lstat(path)
         except (FileNotFoundError, NotADirectoryError):
             return None
         if not self.in_real_directory(path) or stat.S_ISDIR(seen.st_mode):
@@ -159,8 +174,10 @@ class Disk:
         if known is not None and known[0] == stamp:
             found = known[1:]
         else:
+            if cap is not None and seen.st_size > cap:
+                raise Stop(4, rule="file_size", path=os.fsdecode(path))
             mode = mode_of(seen.st_mode)
-            found = (mode, object_id(b"blob", content(full, mode)))
+            found = (mode, object_id(b"blob", content(path, mode)))
         if max(seen.st_mtime_ns, seen.st_ctime_ns) + RACY_NS < self.started:
             self.fresh.append(b"%s\n%s\n%s\n%s" % (path, stamp.encode(), found[0], found[1].encode()))
         return found
@@ -184,10 +201,14 @@ def mode_of(mode: int) -> bytes:
     return b"100755" if mode & 0o100 else b"100644"
 
 
-def content(full: bytes, mode: bytes) -> bytes:
-    if mode == LINK:
-        return os.readlink(full)
-    if not mode.startswith(b"10"):
+def content(path: bytes, mode: bytes) -> bytes:
+    """The bytes git would store for what is at the path."""
+    if not mode.startswith((b"10", LINK)):
         return b""
-    with open(os.open(full, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
-        return file.read()
+    try:
+        if mode == LINK:
+            return os.readlink(path)
+        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
+            return file.read()
+    except OSError:
+        raise Stop(4, rule="unreadable_file", path=os.fsdecode(path)) from None

@@ -147,7 +147,8 @@ def populate(place: Place, args: argparse.Namespace) -> dict[str, object]:
     files = parse_listing(listing)
     unpack(place, files, args.parts)
     start_git(place, listing, files)
-    disk = Disk(place, {})
+    os.chdir(place.work)
+    disk = Disk({})
     found = disk.known(files)
     place.save("cache", b"\0".join(disk.fresh))
     return {"tree": tree_id(found), "files": len(found)}

@@ -9,9 +9,10 @@ import argparse
 import hashlib
 import os
 import struct
+import subprocess
 import typing
 
-from bot.custody.inside.disk import Disk, Leaves, Place, Stop, content, object_id, parse_listing, tree_id
+from bot.custody.inside.disk import Disk, Leaves, Place, Stop, content, finish, object_id, parse_listing, tree_id
 from bot.custody.inside.fill import JUNK
 
 MAGIC = b"pullwright-capture-v1\n"
@@ -26,22 +27,21 @@ def load_cache(place: Place) -> dict[bytes, tuple[str, bytes, str]]:
         return {}
 
 
-def new_paths(place: Place) -> set[bytes]:
-    """Files that nobody ignores. The listing repository is our own, so the one in the work tree may be in any state."""
-    there = place.run_git(
-        "-c",
-        f"core.excludesFile={place.own('junk')}",
-        "--work-tree=.",
-        "ls-files",
-        "-z",
-        "--others",
-        "--exclude-standard",
-        GIT_DIR=place.own("git"),
-    )
+def start_listing(place: Place) -> list[subprocess.Popen[bytes] | None]:
+    """Ask git for files that nobody ignores. The repository asked is our own, so the one in the work tree may be in any
+    state; of that one only the list of files somebody added is taken.
+    """
+    ignoring = ("-c", f"core.excludesFile={place.own('junk')}", "--work-tree=.")
+    others = place.start_git(*ignoring, "ls-files", "-z", "--others", "--exclude-standard", GIT_DIR=place.own("git"))
+    return [others, place.start_git("ls-files", "-z", "--cached", GIT_DIR=".git")]
+
+
+def new_paths(place: Place, listing: list[subprocess.Popen[bytes] | None]) -> set[bytes]:
+    """Every file that may be new."""
+    there, added = (finish(process) for process in listing)
     if there is None:
         return set(walk(place.work))
-    forced = place.run_git("ls-files", "-z", "--cached", GIT_DIR=".git") or b""
-    return set((there + forced).split(b"\0")) - {b""}
+    return set((there + (added or b"")).split(b"\0")) - {b""}
 
 
 def walk(work: bytes) -> typing.Iterator[bytes]:
@@ -62,31 +62,34 @@ def capture(place: Place, args: argparse.Namespace) -> dict[str, object]:
         base = parse_listing(place.read(f"listing-{args.tree}"))
     except OSError:
         raise Stop(3, rule="no_listing") from None
-    disk = Disk(place, load_cache(place))
+    os.chdir(place.work)
+    listing = start_listing(place)
+    disk = Disk(load_cache(place))
     files = disk.known(base)
-    for path in new_paths(place) - base.keys():
-        found = (b"nested", "") if path.endswith(b"/") else disk.look(path)
+    for path in new_paths(place, listing) - base.keys():
+        found = (b"nested", "") if path.endswith(b"/") else disk.look(path, args.max_bytes)
         if found is not None:
             files[path] = found
     changed = {path: leaf for path, leaf in files.items() if base.get(path) != leaf}
     removed = sorted(base.keys() - files.keys())
-    body = records(place, changed, removed, args)
+    body = records(changed, removed, args)
     files.update(changed)
-    plain = all(len(identifier) == 40 for _, identifier in files.values())
-    tree = tree_id(files) if plain else "0" * 40
+    tree = args.tree
+    if changed or removed:
+        tree = tree_id(files) if all(identifier for _, identifier in changed.values()) else "0" * 40
     body += b"E" + struct.pack(">II", len(changed), len(removed)) + tree.encode()
     place.save("result", body + hashlib.sha256(body).digest())
     place.save("cache", b"\0".join(disk.fresh))
     return {"tree": tree, "put": len(changed), "removed": len(removed), "bytes": len(body)}
 
 
-def records(place: Place, changed: Leaves, removed: list[bytes], args: argparse.Namespace) -> bytes:
+def records(changed: Leaves, removed: list[bytes], args: argparse.Namespace) -> bytes:
     """The result's records. `changed` is brought up to what was read here, should a file have moved on meanwhile."""
     out = [MAGIC, args.nonce.encode(), b"\n", args.tree.encode(), b"\n"]
     total = 0
     for path in sorted(changed):
         mode, _ = changed[path]
-        data = b"" if mode == b"nested" else content(place.at(path), mode)
+        data = b"" if mode == b"nested" else content(path, mode)
         changed[path] = (mode, object_id(b"blob", data)) if mode != b"nested" else (mode, "")
         total += len(data)
         if total > args.max_bytes:

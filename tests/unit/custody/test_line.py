@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from bot.custody.importer import capture, populate
 from bot.custody.mirror import Mirror
 from bot.custody.result import Limits
 from bot.domain.change import Change
-from bot.domain.ids import CommitId, TreeId
+from bot.domain.ids import CommitId, RepositoryId, TreeId
 from bot.providers.sandbox.port import CommandResult
 from tests.unit.custody.local import Clone, LocalSandbox
 
@@ -72,9 +74,21 @@ async def make_bench(mirror: Mirror, sandbox: LocalSandbox, clone: Clone) -> Ben
     return Bench(mirror, sandbox, base, tree)
 
 
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Bench]:
+    """Made once; every test works on a copy."""
+    root = tmp_path_factory.mktemp("line")
+    mirror = Mirror(root / "mirrors", RepositoryId(42))
+    return root, asyncio.run(make_bench(mirror, LocalSandbox(root / "sandbox"), Clone(root / "clone")))
+
+
 @pytest.fixture
-async def bench(mirror: Mirror, sandbox: LocalSandbox, clone: Clone) -> Bench:
-    return await make_bench(mirror, sandbox, clone)
+def bench(template: tuple[Path, Bench], tmp_path: Path) -> Bench:
+    root, made = template
+    for name in ("mirrors", "sandbox"):
+        shutil.copytree(root / name, tmp_path / name, symlinks=True)
+    mirror = Mirror(tmp_path / "mirrors", RepositoryId(42))
+    return Bench(mirror, LocalSandbox(tmp_path / "sandbox"), made.base, made.tree)
 
 
 async def test_files_modes_and_links_stand_as_committed(bench: Bench) -> None:
@@ -263,12 +277,26 @@ async def test_a_pipe_in_the_place_of_a_file_is_refused(bench: Bench) -> None:
 
 
 async def test_too_much_is_refused_before_it_is_sent(bench: Bench) -> None:
-    bench.write("big", b"x" * 5000)
+    for number in range(5):
+        bench.write(f"big{number}", b"x" * 900)
     with pytest.raises(OverLimit, match="total_size") as caught:
-        await bench.capture(Limits(total_bytes=1000))
-    assert caught.value.path == "big"
+        await bench.capture(Limits(total_bytes=2000))
+    assert caught.value.path == "big2"
     with pytest.raises(OverLimit, match="file_size"):
-        await bench.capture(Limits(file_bytes=1000))
+        await bench.capture(Limits(file_bytes=800))
+
+
+async def test_a_giant_is_refused_without_being_read(bench: Bench) -> None:
+    with (bench.work / "giant").open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(OverLimit, match="file_size"):
+        await bench.capture()
+
+
+async def test_a_name_that_is_not_utf8_is_refused(bench: Bench) -> None:
+    os.close(os.open(os.fsencode(bench.work) + b"/caf\xe9", os.O_CREAT | os.O_WRONLY))
+    with pytest.raises(ForbiddenPath, match="path_not_utf8"):
+        await bench.capture()
 
 
 async def test_an_unreadable_answer_is_damage(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
