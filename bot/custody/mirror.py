@@ -27,6 +27,23 @@ from bot.domain.ids import BlobId, CommitId, RepositoryId, TreeId, is_full_objec
 
 EMPTY_TREE = TreeId("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
 
+_HARMLESS = (
+    "badDate",
+    "badDateOverflow",
+    "badEmail",
+    "badName",
+    "badTimezone",
+    "missingEmail",
+    "missingNameBeforeEmail",
+    "missingSpaceBeforeDate",
+    "missingSpaceBeforeEmail",
+    "missingTaggerEntry",
+    "multipleAuthors",
+    "zeroPaddedDate",
+    "zeroPaddedFilemode",
+)
+"""Defects that old histories of well-known projects have; everything else that fsck finds is refused."""
+
 _CONFIG = f"""[core]
 \trepositoryformatversion = 0
 \tfilemode = true
@@ -36,7 +53,8 @@ _CONFIG = f"""[core]
 \ttree = {EMPTY_TREE}
 [gc]
 \tauto = 0
-"""
+[fetch "fsck"]
+""" + "".join(f"\t{defect} = ignore\n" for defect in _HARMLESS)
 
 RAW_DIFF = (
     "diff-tree",
@@ -178,6 +196,8 @@ class Mirror:
                 timeout_seconds=600,
             )
         except GitError as error:
+            if "fsck error" in error.stderr:
+                raise UpstreamFault("objects_refused", detail=error.stderr.strip()) from None
             if _GONE.search(error.stderr):
                 raise UpstreamFault("commit_absent", detail=error.stderr.strip()) from None
             raise Transient(f"git {args[0]}: {error.stderr.strip()}") from None
