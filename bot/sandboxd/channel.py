@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import asyncio
 import json
+import marshal
 import os
 import socket
 import struct
@@ -69,7 +70,7 @@ class Channel:
         answer: asyncio.Future[Reply] = self._loop.create_future()
         self._calls[number] = answer
         try:
-            await self._write(json.dumps({**arguments, "op": op, "id": number, "fds": len(fds)}).encode(), fds)
+            await self._write(marshal.dumps({**arguments, "op": op, "id": number, "fds": len(fds)}), fds)
             return await answer
         except OSError:
             raise SandboxGone from None

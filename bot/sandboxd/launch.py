@@ -149,7 +149,7 @@ class Launcher:
         prefix = self._stage.prefix()
         if prefix:
             prefix[0] = self._tools["nsenter"]
-        limits = json.dumps(self._limits.rlimits())
+        limits = ",".join(f"{name}={value}" for name, value in self._limits.rlimits().items())
         agent = [str(interpreter_program()), "-I", "-S", _AGENT_INSIDE, str(control), limits]
         return [*prefix, *drop, self._tools["bwrap"], "--args", arguments, "--", *agent]
 

@@ -126,7 +126,7 @@ class Sandbox:
 
     async def signal(self, process: Process, number: int) -> None:
         """Raises AgentRefused when the process is over already."""
-        await self.ask("signal", pid=process.pid, signal=number)
+        await self.ask("signal", pid=process.pid, signal=int(number))
 
     def expire(self, process: Process, seconds: float) -> None:
         """Kill the command when its time is up, whether or not anybody still listens."""

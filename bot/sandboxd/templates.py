@@ -57,11 +57,11 @@ def python_template(
     semgrep: Path | None = None,
     extra: tuple[Bind, ...] = (),
 ) -> Template:
-    """The default: this interpreter, the tools venv at /opt/tools and Semgrep at /opt/semgrep, as far as they exist."""
+    """The default: this interpreter, the tools venv at /opt/tools and Semgrep at /opt/semgrep, as far as we can run them."""
     tools, semgrep = tools or _CHECKOUT / ".venv-sandbox", semgrep or _CHECKOUT / ".venv-semgrep"
     binds, path = list(interpreter_binds()), [f"{interpreter_prefix()}/bin"]
     for venv, target in ((tools, "/opt/tools"), (semgrep, "/opt/semgrep")):
-        if (venv / "pyvenv.cfg").is_file():
+        if os.access(venv / "bin" / "python", os.X_OK):
             binds += venv_binds(venv, target)
             path = [f"{target}/bin", *path] if target == "/opt/tools" else path
     unique = tuple(dict.fromkeys((*binds, *extra)))

@@ -7,14 +7,16 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+import pytest_asyncio
 from e2b import AsyncSandbox
 
-from bot.sandboxd.serve import Endpoint
+from bot.sandboxd.serve import Config, Endpoint, running
 
 KEY = "key-of-the-test-server"
 
@@ -76,7 +78,7 @@ def descendants(pid: int) -> list[int]:
     return found[1:]
 
 
-def alive(pid: int) -> bool:
+def _alive(pid: int) -> bool:
     try:
         return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}
     except OSError:
@@ -85,3 +87,46 @@ def alive(pid: int) -> bool:
 
 def environment_of(pid: int) -> str:
     return Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace")
+
+
+async def eventually(check: Callable[[], Awaitable[bool]], *, seconds: float = 30) -> None:
+    """Wait until `check` holds; a loaded machine makes a test slow, not red."""
+    async with asyncio.timeout(seconds):
+        while not await check():  # noqa: ASYNC110 - what is waited for happens in another process
+            await asyncio.sleep(0.05)
+
+
+async def negated(value: Awaitable[object]) -> bool:
+    return not await value
+
+
+async def output(sandbox: AsyncSandbox, command: str) -> str:
+    return (await sandbox.commands.run(command)).stdout
+
+
+async def longer(sandbox: AsyncSandbox, path: str, than: int) -> bool:
+    return len(await sandbox.files.read(path)) > than
+
+
+async def at_least(pid: int, number: int) -> bool:
+    return len(descendants(pid)) >= number
+
+
+async def all_dead(pids: list[int]) -> bool:
+    return not any(_alive(pid) for pid in pids)
+
+
+def fixtures() -> tuple[Any, Any]:
+    """One server for a test module, and a fresh sandbox for each test: bind to `endpoint` and `sandbox`."""
+
+    @pytest_asyncio.fixture(scope="module", loop_scope="module", name="endpoint")
+    async def served(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Endpoint]:
+        async with running(Config(tmp_path_factory.mktemp("home"), KEY)) as endpoint:
+            yield endpoint
+
+    @pytest_asyncio.fixture(loop_scope="module", name="sandbox")
+    async def fresh(endpoint: Endpoint) -> AsyncIterator[AsyncSandbox]:
+        async with sandbox_of(endpoint) as sandbox:
+            yield sandbox
+
+    return served, fresh
