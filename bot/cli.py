@@ -119,7 +119,9 @@ def emulate_github(
     from bot.emulators.github.server import serve_forever
 
     world = load_seed(seed) if seed is not None else Seed()
-    asyncio.run(serve_forever(Config(seed=world, webhook_url=webhook_url, port=port), _announcer(as_json)))
+    say = _announcer(as_json)
+    config = Config(seed=world, webhook_url=webhook_url, port=port)
+    asyncio.run(serve_forever(config, lambda values: say(json.dumps(values))))
 
 
 @emulate_app.command("anthropic")
@@ -233,13 +235,13 @@ def policy_check(
     as_json: Json = False,
 ) -> None:
     """Validate the policies against their schema."""
-    from bot.policy.engine import check
+    from bot.policy.engine import load_policies
     from bot.settings import load
 
     where = directory or load().policies
-    faults = check(where)
+    faults = [str(fault) for fault in load_policies(where).faults]
     if as_json:
-        _announce(json.dumps({"policies": str(where), "faults": list(faults)}))
+        _announce(json.dumps({"policies": str(where), "faults": faults}))
     else:
-        _announce("\n".join(faults) if faults else "The policies are valid.")
+        _announce("\n".join(faults) or "The policies are valid.")
     sys.exit(1 if faults else 0)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from bot.domain.ids import TaskId
 from bot.domain.money import MicroUsd, from_dollars
+from bot.policy.engine import load_policies
+from bot.providers.forge.githubkit import AppCredentials, GithubForges
 from bot.providers.llm.anthropic import AnthropicModel
 from bot.providers.llm.estimator import Estimator
 from bot.providers.llm.metered import MeteredModel, Purse
 from bot.providers.llm.port import LanguageModel
 from bot.providers.llm.pricing import PriceBook
+from bot.providers.sandbox.e2b import E2bSandboxes
 from bot.providers.scanner.semgrep import Semgrep
 from bot.providers.store.sql import Store, open_store
 from bot.settings import Settings
@@ -55,15 +58,9 @@ def build(settings: Settings, sandbox: SandboxEndpoint) -> Application:
 
 
 def _services(settings: Settings, sandbox: SandboxEndpoint, store: Store) -> Services:
-    from bot.policy.engine import load_policies
-    from bot.providers.forge.githubkit import GithubForges
-    from bot.providers.sandbox.e2b import E2bSandboxes
-
-    policies = load_policies(settings.policies)
+    credentials = AppCredentials(settings.app_id, settings.private_key())
     return Services(
-        forges=GithubForges(
-            app_id=settings.app_id, private_key=settings.private_key(), api_url=settings.github_api_url
-        ),
+        forges=GithubForges(credentials, base_url=settings.github_api_url),
         model_for=_models(settings, store),
         ledger=store.ledger,
         sandboxes=E2bSandboxes(api_url=sandbox.api_url, sandbox_url=sandbox.sandbox_url, api_key=sandbox.api_key),
@@ -77,12 +74,12 @@ def _services(settings: Settings, sandbox: SandboxEndpoint, store: Store) -> Ser
         label=settings.label,
         template=settings.template,
         git_protocols=git_protocols(settings.github_api_url),
-        policy_digest=policies.digest,
+        policies=load_policies(settings.policies),
         isolation=sandbox.isolation,
     )
 
 
-def _models(settings: Settings, store: Store) -> object:
+def _models(settings: Settings, store: Store) -> Callable[[TaskId, MicroUsd], LanguageModel]:
     prices, estimator = PriceBook.load(), Estimator()
     raw = AnthropicModel(
         api_key=settings.anthropic_api_key.get_secret_value(), base_url=settings.anthropic_base_url, prices=prices
@@ -99,8 +96,3 @@ def git_protocols(api_url: str) -> str:
     parts = urlsplit(api_url)
     loopback = parts.hostname in {"127.0.0.1", "localhost", "::1"}
     return "http" if parts.scheme == "http" and loopback else "https"
-
-
-def semgrep_rules(policies: Path) -> Path:
-    """Where the operator's scan rules are."""
-    return policies / "semgrep"

@@ -52,12 +52,30 @@ environment() {
   say "Installing $lock into $directory …"
   rm -f "$stamp"
   "$python" -m venv --clear "$directory"
-  "$directory/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r "$lock"
+  "$uv" pip install --quiet --python "$directory/bin/python" --require-hashes --no-deps --compile-bytecode -r "$lock" \
+    || "$directory/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r "$lock"
   printf '%s' "$want" >"$stamp"
+}
+
+# The installer, in an environment of its own. It takes the registry that pip is configured with.
+installer() {
+  local lock=requirements/bootstrap.txt configured
+  uv=.venv-setup/bin/uv
+  if ! [ -x "$uv" ] || ! cmp -s "$lock" .venv-setup/.locked; then
+    "$python" -m venv --clear .venv-setup
+    .venv-setup/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r "$lock"
+    cp "$lock" .venv-setup/.locked
+  fi
+  configured=$(.venv-setup/bin/python -m pip config get global.index-url 2>/dev/null || true)
+  configured=${PIP_INDEX_URL:-$configured}
+  if [ -n "$configured" ] && [ -z "${UV_DEFAULT_INDEX:-}${UV_INDEX_URL:-}" ]; then
+    export UV_DEFAULT_INDEX=$configured
+  fi
 }
 
 python=$(find_python)
 debian_packages
+installer
 environment .venv requirements/dev.txt
 environment .venv-semgrep requirements/semgrep.txt
 environment .venv-sandbox requirements/sandbox.txt

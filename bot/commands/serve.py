@@ -6,8 +6,9 @@ import asyncio
 import json
 import secrets
 import signal
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
 import structlog
@@ -136,9 +137,11 @@ class _Server(uvicorn.Server):
         finally:
             self.accepting.set()
 
-    async def startup(self, sockets: list[object] | None = None) -> None:
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         async with self._announced():
-            await super().startup(sockets)  # type: ignore[arg-type]
+            await super().startup(sockets)
 
-    def install_signal_handlers(self) -> None:
-        """Nothing: the signals are `serve`'s."""
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """The signals are `serve`'s."""
+        yield

@@ -35,16 +35,3 @@ class Figures:
     def document(self) -> dict[str, object]:
         """As JSON-able values."""
         return asdict(self)
-
-
-def write_amplification(prompts: list[tuple[str, list[tuple[str, int]]]], written: int) -> float:
-    """Tokens written to the cache over tokens that had to be written once.
-
-    `prompts` lists each request as (model, [(identity of the prefix up to a block, tokens of that block)]).
-    """
-    distinct: dict[tuple[str, str], int] = {}
-    for model, blocks in prompts:
-        for prefix, tokens in blocks:
-            distinct[model, prefix] = tokens
-    needed = sum(distinct.values())
-    return round(written / needed, 4) if needed else 0.0

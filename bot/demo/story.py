@@ -24,7 +24,7 @@ from pydantic import SecretStr
 from bot.commands.serve import Serving, running
 from bot.demo import script
 from bot.demo.brain import DemoBrain
-from bot.demo.figures import Figures, Trees, write_amplification
+from bot.demo.figures import Figures, Trees
 from bot.demo.people import Person
 from bot.demo.telling import Teller
 from bot.domain.errors import UserError
@@ -121,8 +121,7 @@ async def _set_up(options: DemoOptions, home: Path) -> AsyncIterator[Stage]:
         settings, state = await _model(options, settings, stack)
         serving = await stack.enter_async_context(running(settings))
         client = await stack.enter_async_context(httpx.AsyncClient(timeout=30, trust_env=False))
-        app = hub.world.hook
-        app.url = f"{serving.url}/webhook"
+        hub.world.app.webhook_url = f"{serving.url}/webhook"
         people = {login: Person(login, user.token, client, hub.url, REPOSITORY) for login, user in hub.users.items()}
         yield Stage(serving, hub, state, people["rosa"], people["robin"], people["carl"])
 
@@ -233,7 +232,7 @@ async def _push_more(stage: Stage, pull: dict[str, Any]) -> str:
 async def _gate_line(stage: Stage, number: int) -> str | None:
     for comment in await stage.requester.comments(number):
         if "nothing to merge" in comment["body"] or "named another" in comment["body"]:
-            return next(line for line in reversed(comment["body"].splitlines()) if line.strip())
+            return str(next(line for line in reversed(comment["body"].splitlines()) if line.strip()))
     return None
 
 
@@ -262,12 +261,13 @@ async def _figures(stage: Stage, pull: dict[str, Any], digest: str) -> Figures:
         cost_usd=dollars(totals.spent),
         cache={
             "hit_rate": round(usage.read / usage.prompt, 4) if usage.prompt else 0.0,
-            "write_amplification": _amplification(stage.messages, usage.write_5m + usage.write_1h),
+            "write_amplification": _amplification(stage.messages),
         },
         calls=totals.calls,
         seconds=0.0,
     )
 
 
-def _amplification(state: State | None, written: int) -> float:
-    return write_amplification(state.prompts(), written) if state is not None else 0.0
+def _amplification(state: State | None) -> float:
+    """Cache writes over tokens that had to be written once, by the stand-in's own bill."""
+    return float(state.bill.document()["totals"]["write_amplification"]) if state is not None else 0.0

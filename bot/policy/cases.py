@@ -41,7 +41,7 @@ class _Person(_Strict):
 
 class _Change(_Strict):
     repository: int = 42
-    branch: str = "pullwright/7-fix"
+    branch: str = "agent/7-fix"
     base: str = "main"
     paths: list[str] = ["src/a.py"]
     flags: list[str] = []

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import structlog
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, Queue, SetEnqueueOptions, SetWorkflowID
-from dbos.error import DBOSException
+from dbos import error as dbos_error
 
 from bot.domain.ids import DeliveryId, TaskId
 from bot.domain.plan import Plan
@@ -183,7 +183,7 @@ class Engine:
             return self._values.pack(kind.gives, value)
         except TaskEnded as end:
             return {_ENDED: self._values.pack(Ending, end.ending)}
-        except DBOSException:
+        except dbos_error.DBOSException:
             raise
         except Exception:
             log.exception("segment failed", task=spec.id, segment=name)

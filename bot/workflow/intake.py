@@ -11,6 +11,7 @@ from bot.domain.action import Action, Answer, CommandMessage, Nothing, StartTask
 from bot.domain.event import Actor, Subject
 from bot.domain.ids import DeliveryId, TaskId
 from bot.domain.task import TaskSpec
+from bot.policy.facts import MayStart, Person
 from bot.providers.forge.port import Forge, ForgeGone, ForgeRefused
 from bot.providers.journal.port import Journal
 from bot.providers.store.port import Delivery, TaskRecord
@@ -40,6 +41,7 @@ class _Decided:
 @dataclass(frozen=True, slots=True)
 class _Started:
     spec: TaskSpec | None
+    refused: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,9 @@ class _Router:
 
     async def _start(self, action: StartTask) -> str:
         started = await self.journal.step("start", lambda: self._create(action), _Started)
+        if started.refused:
+            await self._answer(Answer(action.subject, "not_allowed", started.refused, action.comment_id))
+            return f"refused: {started.refused}"
         if started.spec is None:
             return "nothing: this trigger has its task, or one is running"
         await self.post.start(started.spec)
@@ -101,6 +106,12 @@ class _Router:
 
     async def _create(self, action: StartTask) -> _Started:
         """The new task; or the one a crashed run of this step made already, which is started again by its id."""
+        repository = action.subject.repository
+        forge = await self.services.forges.open(repository.installation_id, repository.id)
+        person = Person(action.requester, await forge.permission(action.requester.login))
+        decision = self.services.policies.decide(MayStart(person, repository.id))
+        if not decision.allowed:
+            return _Started(None, " ".join(reason.text for reason in decision.against()))
         spec = await self.services.tasks.start(action, self.services.budget)
         if spec is not None:
             return _Started(spec)

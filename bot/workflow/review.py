@@ -12,6 +12,7 @@ from bot.domain.ids import CommitId, NodeId
 from bot.domain.plan import Plan
 from bot.domain.pull import Approval, Snapshot
 from bot.domain.verdict import VerifiedChange
+from bot.policy.flags import Flag, to_name
 from bot.prompting import publishable
 from bot.providers.forge.port import CheckConclusion, CheckReport, NewPull
 from bot.stages.approving import gate
@@ -23,8 +24,9 @@ from bot.stages.planning.texts import render_plan
 from bot.stages.publishing import names
 from bot.stages.publishing import run as publishing
 from bot.stages.publishing import texts as publishing_texts
-from bot.workflow import segments
+from bot.workflow import judging, segments, texts
 from bot.workflow.context import TaskContext
+from bot.workflow.journal import TaskEnded
 from bot.workflow.records import (
     Adopted,
     AdoptOrder,
@@ -49,6 +51,10 @@ async def publish(context: TaskContext, order: PublishOrder) -> Published:
     branch = names.branch(context.spec.subject.number, context.spec.title, context.spec.id)
 
     async def commit() -> publishing.PublishedCommit:
+        change = order.verified.change
+        decision = await judging.may_publish(context, branch, order.prepared.base_ref, change.base_tree, change.tree)
+        if not decision.allowed:
+            raise TaskEnded(texts.policy_denied(decision))
         return await publishing.publish_commit(
             VerifiedChange(order.verified.change, order.verified.verdict),
             forge=await context.forge(),
@@ -123,8 +129,8 @@ def _check(context: TaskContext, head: CommitId, decision: Decision, note: str, 
     )
 
 
-async def _look(context: TaskContext, state: ReviewState, *, asked_by: str = "") -> Snapshot:
-    """A fresh snapshot; `asked_by` is somebody whose permission matters though they left no review."""
+async def _look(context: TaskContext, state: ReviewState, *, asked_by: str = "") -> tuple[Snapshot, tuple[Flag, ...]]:
+    """A fresh snapshot and the flags of the change in it; `asked_by` is somebody whose permission matters, too."""
     bot = await context.services.forges.bot()
     people = {asked_by, state.approval.reviewer.login if state.approval is not None else ""} - {""}
     view = approving.Viewpoint(
@@ -134,31 +140,38 @@ async def _look(context: TaskContext, state: ReviewState, *, asked_by: str = "")
         state.verified_trees,
         tuple(sorted(people)),
     )
-    return await approving.look(
+    now = await approving.look(
         view, forge=await context.forge(), mirror=context.mirror, upstream=await context.upstream()
     )
+    flags = await judging.flags_between(context, now.digest.merge_base_tree, now.digest.head_tree)
+    return replace(now, flags=to_name(flags)), flags
 
 
 async def examine(context: TaskContext, order: ExamineOrder) -> Examined:
     """Read everything again and let the gate decide; a message that is an approval may become the approval record."""
 
     async def act() -> Examined:
-        now = await _look(context, order.state, asked_by=order.envelope.message.actor.login)
-        return await _judge(context, order, now)
+        now, flags = await _look(context, order.state, asked_by=order.envelope.message.actor.login)
+        return await _judge(context, order, now, flags)
 
     return await context.journal.step("examine", act, Examined)
 
 
-async def _judge(context: TaskContext, order: ExamineOrder, now: Snapshot) -> Examined:
+async def _judge(context: TaskContext, order: ExamineOrder, now: Snapshot, flags: tuple[Flag, ...]) -> Examined:
     """The gate's word; a message that gives an approval which holds becomes the approval record."""
     state = order.state
-    terms = _terms(context)
     moved = now.pull.head_sha if now.pull.head_sha != state.published.head else None
     given = None if moved is not None or not now.pull.open else _approval(context, order, now)
     if isinstance(given, Approval):
-        await context.services.approvals.record(context.spec.id, given)
+        allowed = judging.may_approve(context, now, given, flags)
+        if allowed.allowed:
+            await context.services.approvals.record(context.spec.id, given)
+        else:
+            given = allowed
     approval = given if isinstance(given, Approval) else state.approval
-    decision = given if isinstance(given, Decision) else gate.decide(approval, now, terms)
+    decision = (
+        given if isinstance(given, Decision) else gate.decide(approval, now, _terms(context, now, approval, flags))
+    )
     untested = now.merge_tree is not None and now.merge_tree not in now.verified_trees
     return Examined(
         decision,
@@ -171,8 +184,14 @@ async def _judge(context: TaskContext, order: ExamineOrder, now: Snapshot) -> Ex
     )
 
 
-def _terms(context: TaskContext) -> gate.Terms:
-    return gate.Terms(policy_digest=context.services.policy_digest, requester=context.spec.requester)
+def _terms(context: TaskContext, now: Snapshot, approval: Approval | None, flags: tuple[Flag, ...]) -> gate.Terms:
+    policies = context.services.policies
+    return gate.Terms(
+        policy_digest=policies.digest,
+        requester=context.spec.requester,
+        two_person=policies.limits.two_person,
+        policy=judging.may_land(context, now, approval, flags) if approval is not None else None,
+    )
 
 
 def _approval(context: TaskContext, order: ExamineOrder, now: Snapshot) -> Approval | Decision | None:
@@ -185,7 +204,7 @@ def _approval(context: TaskContext, order: ExamineOrder, now: Snapshot) -> Appro
                 message,
                 received_at=envelope.received_at,
                 delivery=envelope.delivery,
-                policy_digest=context.services.policy_digest,
+                policy_digest=context.services.policies.digest,
             )
         case CommandMessage(command=command) as message if command.verb is Verb.APPROVE:
             return gate.approval_from_command(
@@ -193,7 +212,7 @@ def _approval(context: TaskContext, order: ExamineOrder, now: Snapshot) -> Appro
                 message,
                 received_at=envelope.received_at,
                 delivery=envelope.delivery,
-                policy_digest=context.services.policy_digest,
+                policy_digest=context.services.policies.digest,
             )
         case _:
             return None
@@ -245,14 +264,23 @@ async def adopt(context: TaskContext, order: AdoptOrder) -> Adopted:
 async def land(context: TaskContext, order: LandOrder) -> Landed:
     """Act on the approval; every reading and the act are one step, so that nothing old is decided on."""
 
+    seen: list[tuple[Flag, ...]] = [()]
+
+    async def look() -> Snapshot:
+        now, seen[0] = await _look(context, replace(order.state, approval=order.approval))
+        return now
+
+    def decide(now: Snapshot) -> Decision:
+        return gate.decide(order.approval, now, _terms(context, now, order.approval, seen[0]))
+
     async def act() -> Landed:
         outcome = await landing.land(
             landing.LandingWork(order.approval, order.mode, names.title(context.spec.title)),
             forge=await context.forge(),
             mirror=context.mirror,
             upstream=await context.upstream(),
-            look=lambda: _look(context, replace(order.state, approval=order.approval)),
-            decide=lambda now: gate.decide(order.approval, now, _terms(context)),
+            look=look,
+            decide=decide,
         )
         return Landed(outcome.decision, outcome.ready, outcome.merged, outcome.merged_tree, outcome.note, outcome.alarm)
 

@@ -148,7 +148,7 @@ async def _plan_brief(context: TaskContext, prepared: Prepared, paths: tuple[str
 def _nonce(context: TaskContext) -> str:
     """A mark the author of a text could not know beforehand, and the same on every replay."""
     return sha256(
-        f"{context.spec.id}:{context.spec.requester.id}:{context.services.policy_digest}".encode()
+        f"{context.spec.id}:{context.spec.requester.id}:{context.services.policies.digest}".encode()
     ).hexdigest()[:12]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bot.domain.ids import TaskId
 from bot.domain.money import MicroUsd
+from bot.policy.engine import Policies
 from bot.providers.forge.port import Forges
 from bot.providers.llm.port import Effort, LanguageModel, Ledger
 from bot.providers.sandbox.port import Sandboxes
@@ -47,6 +48,6 @@ class Services:
     label: str
     template: str
     git_protocols: str
-    policy_digest: str
+    policies: Policies
     isolation: str = ""
     """A sentence for every approval summary when isolation is weaker than the default; empty otherwise."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bot.domain.decision import Decision
 from bot.domain.ids import CommitId, Digest, short
 from bot.domain.pull import Approval
 from bot.domain.task import Ending, Stage
@@ -84,6 +85,12 @@ def still_failing(names: tuple[str, ...]) -> Ending:
 
 def merged_elsewhere(who: str) -> Ending:
     return Ending(Stage.LANDED, f"Merged on GitHub by {who}.", "")
+
+
+def policy_denied(decision: Decision) -> Ending:
+    """The operator's rules forbid it."""
+    listed = "".join(f"\n- {reason.text}" for reason in decision.against())
+    return Ending(Stage.POLICY_DENIED, f"The policy does not allow this change:{listed}", _RETRY)
 
 
 def bad_settings(path: str, message: str) -> Ending:

@@ -1,5 +1,6 @@
 """The bill: one row per processed request, in integer micro-dollars, rounded up."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from bot.emulators.anthropic.models import Model
@@ -95,6 +96,12 @@ class Bill:
     """All charges since the start."""
 
     charges: list[Charge] = field(default_factory=list)
+    prefixes: dict[str, int] = field(default_factory=dict)
+    """Tokens of each block ever sent, by the hash of the prompt up to it: what had to be written once."""
+
+    def saw(self, blocks: Iterable[tuple[str, int]]) -> None:
+        """Note the blocks of an accepted prompt."""
+        self.prefixes.update(blocks)
 
     def document(self) -> Json:
         """Rows and totals; the hit rate is tokens read over tokens sent."""
@@ -104,6 +111,8 @@ class Bill:
             for name, tokens in charge.tokens().items():
                 usage[name] = usage.get(name, 0) + tokens
         prompt = sum(c.prompt for c in self.charges)
+        distinct = sum(self.prefixes.values())
+        written = usage.get("write_5m", 0) + usage.get("write_1h", 0)
         return {
             "requests": rows,
             "totals": {
@@ -111,5 +120,7 @@ class Bill:
                 "usage": usage,
                 "micro_dollars": sum(c.micro_dollars for c in self.charges),
                 "hit_rate": round(usage.get("read", 0) / prompt, 4) if prompt else 0.0,
+                "distinct_tokens": distinct,
+                "write_amplification": round(written / distinct, 4) if distinct else 0.0,
             },
         }

@@ -59,6 +59,7 @@ def accept(state: State, draft: Draft, *, request_id: str, path: str, index: int
     state.cache.write(account, at=started)
     charge = _charge(draft, account, request_id=request_id, path=path)
     state.bill.charges.append(charge)
+    state.bill.saw(zip(prompt.hashes, (p.tokens for p in prompt.positions), strict=True))
     _remember(state, answer)
     message = _message(draft, answer, charge)
     if draft.body.get("diagnostics") is not None:

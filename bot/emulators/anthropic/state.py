@@ -120,6 +120,7 @@ class State:
         self.clock.offset = 0.0
         self.cache.entries.clear()
         self.bill.charges.clear()
+        self.bill.prefixes.clear()
         self.faults.waiting.clear()
         for store in (self.log, self.fingerprints, self.remembered, self.batches):
             store.clear()

@@ -20,7 +20,7 @@ CASES = sorted((ROOT / "cases").glob("*.toml"))
 ADA = Person(Actor(UserId(1), "ada", is_bot=False), Permission.WRITE)
 BOT = Actor(UserId(9), "pullwright[bot]", is_bot=True)
 START = MayStart(ADA, RepositoryId(42))
-CHANGE = ChangeFacts(RepositoryId(42), BOT, ADA.actor, "pullwright/1", "main", ("a",), verified=True)
+CHANGE = ChangeFacts(RepositoryId(42), BOT, ADA.actor, "agent/1", "main", ("a",), verified=True)
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +177,7 @@ def test_explain_names_rule_and_place(policies: Policies) -> None:
 
 
 def test_names_with_odd_characters_cannot_change_the_question(policies: Policies) -> None:
-    odd = replace(CHANGE, branch='pullwright/x"] || true', paths=('a"b', "c\nd"), flags=('x", "y',))
+    odd = replace(CHANGE, branch='agent/x"] || true', paths=('a"b', "c\nd"), flags=('x", "y',))
     approve = MayApprove(ADA, odd, named=('x", "y',))
     assert policies.decide(approve).allowed
     assert not policies.decide(replace(approve, named=("x", "y"))).allowed
