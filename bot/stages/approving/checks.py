@@ -37,7 +37,7 @@ class Case:
     """What the gate decides on."""
 
     then: Approval | None
-    now: Snapshot
+    current: Snapshot
     terms: Terms
 
 
@@ -46,7 +46,7 @@ Check = Callable[[Case], Reason]
 
 def weigh(case: Case, checks: Sequence[Check]) -> Decision:
     """The decision of these checks."""
-    return Decision(f"pull request #{case.now.pull.number}", tuple(check(case) for check in checks))
+    return Decision(f"pull request #{case.current.pull.number}", tuple(check(case) for check in checks))
 
 
 def say(rule: str, *, holds: bool, yes: str, no: str) -> Reason:
@@ -61,16 +61,16 @@ def code(name: str) -> str:
 
 def is_open(case: Case) -> Reason:
     """Neither closed nor merged."""
-    pull = case.now.pull
+    pull = case.current.pull
     if pull.merged:
         return Reason("pull_open", Outcome.REFUSED, "The pull request is merged already.")
     return say("pull_open", holds=pull.open, yes="The pull request is open.", no="The pull request is closed.")
 
 
 def _same_pull(case: Case) -> Reason:
-    then, pull = case.then, case.now.pull
+    then, pull = case.then, case.current.pull
     same = then is None or (
-        (then.repository, then.pull_node_id, then.pull_number) == (case.now.repository, pull.node_id, pull.number)
+        (then.repository, then.pull_node_id, then.pull_number) == (case.current.repository, pull.node_id, pull.number)
     )
     no = "The approval belongs to another repository or pull request."
     return say("same_pull", holds=same, yes="Repository and pull request are the approved ones.", no=no)
@@ -78,17 +78,15 @@ def _same_pull(case: Case) -> Reason:
 
 def head_is_ours(case: Case) -> Reason:
     """No fork: the branch stands where only people of this repository write."""
-    ours = case.now.pull.head_repository == case.now.repository
+    ours = case.current.pull.head_repository == case.current.repository
     no = "The branch is in another repository."
     return say("head_repository", holds=ours, yes="The branch is in this repository.", no=no)
 
 
 def _head(case: Case) -> Reason:
-    then, pull = case.then, case.now.pull
-    if case.now.digest.head != pull.head_sha:
-        read = (
-            f"GitHub names {short(pull.head_sha)} as head, but {short(case.now.digest.head)} was compared. Read again."
-        )
+    then, pull = case.then, case.current.pull
+    if case.current.digest.head != pull.head_sha:
+        read = f"GitHub names {short(pull.head_sha)} as head, but {short(case.current.digest.head)} was compared. Read again."
         return Reason("head", Outcome.REFUSED, read)
     same = then is None or then.review_commit == then.head_sha == pull.head_sha
     no = f"The head is {short(pull.head_sha)} now; the review was for {short(then.review_commit) if then else ''}."
@@ -96,7 +94,7 @@ def _head(case: Case) -> Reason:
 
 
 def _base_branch(case: Case) -> Reason:
-    then, now = case.then, case.now
+    then, now = case.then, case.current
     same = now.digest.base_ref == now.pull.base_ref and (then is None or then.base_ref == now.pull.base_ref)
     approved = then.base_ref if then else now.digest.base_ref
     no = f"The base branch is {code(now.pull.base_ref)} now; approved was {code(approved)}."
@@ -104,14 +102,14 @@ def _base_branch(case: Case) -> Reason:
 
 
 def _merge_base(case: Case) -> Reason:
-    then, now = case.then, case.now
+    then, now = case.then, case.current
     same = then is None or then.merge_base == now.digest.merge_base
     no = f"The change starts from {short(now.digest.merge_base)} now; approved was {short(then.merge_base) if then else ''}."
     return say("merge_base", holds=same, yes=f"The change starts from {short(now.digest.merge_base)}.", no=no)
 
 
 def _digest(case: Case) -> Reason:
-    then, now = case.then, case.now
+    then, now = case.then, case.current
     same = then is None or (then.digest, then.head_tree) == (now.digest.value, now.digest.head_tree)
     no = f"The change is {short(now.digest.value)} now; approved was {short(then.digest) if then else ''}."
     return say("digest", holds=same, yes=f"The change is {short(now.digest.value)}.", no=no)
@@ -120,14 +118,14 @@ def _digest(case: Case) -> Reason:
 def _approved(case: Case) -> Reason:
     then = case.then
     if then is None:
-        text = f"Waiting for a review: Approve, or `/agent approve {short(case.now.digest.value)}`."
+        text = f"Waiting for a review: Approve, or `/agent approve {short(case.current.digest.value)}`."
         return Reason("approval", Outcome.WAITING, text)
     by = f"by @{then.reviewer.login}"
     if then.review_id != NO_REVIEW:
-        recorded = next((review for review in case.now.reviews if review.id == then.review_id), None)
+        recorded = next((review for review in case.current.reviews if review.id == then.review_id), None)
         if recorded is None or recorded.reviewer.id != then.reviewer.id or recorded.state is not ReviewState.APPROVED:
             return Reason("approval", Outcome.REFUSED, f"The approval {by} does not stand any more.")
-    last = latest(case.now.reviews).get(then.reviewer.id)
+    last = latest(case.current.reviews).get(then.reviewer.id)
     stands = last is None if then.review_id == NO_REVIEW else last is not None
     if last is not None:
         stands = last.state is ReviewState.APPROVED
@@ -142,8 +140,8 @@ def latest(reviews: Sequence[Review]) -> dict[UserId, Review]:
 def _no_objection(case: Case) -> Reason:
     against = sorted(
         review.reviewer.login
-        for review in latest(case.now.reviews).values()
-        if review.state is ReviewState.CHANGES_REQUESTED and case.now.permission(review.reviewer.login).can_write
+        for review in latest(case.current.reviews).values()
+        if review.state is ReviewState.CHANGES_REQUESTED and case.current.permission(review.reviewer.login).can_write
     )
     no = f"Changes are requested by {', '.join(f'@{login}' for login in against)}."
     return say("no_objection", holds=not against, yes="Nobody asks for changes.", no=no)
@@ -152,7 +150,7 @@ def _no_objection(case: Case) -> Reason:
 def _reviewer(case: Case) -> Reason:
     if case.then is None:
         return Reason("reviewer", Outcome.PASSED, "Nobody has approved yet.")
-    return may_approve(case.then.reviewer, case.now, case.terms)
+    return may_approve(case.then.reviewer, case.current, case.terms)
 
 
 def may_approve(actor: Actor, now: Snapshot, terms: Terms) -> Reason:
@@ -178,8 +176,8 @@ def _permission_then(case: Case) -> Reason:
 
 def _flags(case: Case) -> Reason:
     if case.then is None:
-        return flags_named((), case.now.flags, waiting=True)
-    return flags_named(case.then.flags, case.now.flags, waiting=False)
+        return flags_named((), case.current.flags, waiting=True)
+    return flags_named(case.then.flags, case.current.flags, waiting=False)
 
 
 def flags_named(named: Sequence[str], needed: Sequence[str], *, waiting: bool) -> Reason:
@@ -196,7 +194,7 @@ def flags_named(named: Sequence[str], needed: Sequence[str], *, waiting: bool) -
 
 def mergeable(case: Case) -> Reason:
     """No conflict, by git's own merge; and with the same base, the approved result."""
-    then, now = case.then, case.now
+    then, now = case.then, case.current
     if now.merge_tree is None:
         return Reason("merge", Outcome.REFUSED, f"The change conflicts with {code(now.pull.base_ref)}.")
     still = then is None or then.base_sha != now.pull.base_sha or then.merge_tree == now.merge_tree
@@ -210,7 +208,7 @@ def base_moved(then: Approval | None, now: Snapshot) -> bool:
 
 
 def _verified(case: Case) -> Reason:
-    now = case.now
+    now = case.current
     if now.merge_tree is not None and now.merge_tree in now.verified_trees:
         return Reason(
             "verified", Outcome.PASSED, f"Tree {short(now.merge_tree)}, which would land, passed every check."

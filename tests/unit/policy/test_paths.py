@@ -154,7 +154,7 @@ def test_tests_that_are_deleted_emptied_or_skipped(blobs: Blobs) -> None:
     assert fewer["tests_removed"].why == "2 test cases before, 1 after."
     weaker = blobs.flags(blobs.change("tests/test_a.py", old, old.replace(b"    assert 3\n", b"")))
     assert weaker["tests_removed"].why == "3 assertions before, 2 after."
-    skipped = blobs.flags(blobs.change("tests/test_a.py", old, b"@pytest.mark.skip\n" + old))
+    skipped = blobs.flags(blobs.change("tests/test_a.py", old, b"@unittest.skip\n" + old))
     assert set(skipped) == {"tests_skipped"}
     assert blobs.flags(blobs.change("tests/test_a.py", old, old + b"\ndef test_c():\n    assert 4\n")) == {}
     assert blobs.flags(blobs.change("web/a.test.ts", b"it('x', () => { expect(1) })\n", b"xit('x')\n")).keys() >= {

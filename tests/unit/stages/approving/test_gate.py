@@ -124,27 +124,27 @@ def then_of(case: Case) -> Approval:
 MUTANTS: dict[str, tuple[str, Check]] = {
     "compares only the short digest": (
         "_digest",
-        passes("digest", when=lambda c: then_of(c).digest[:12] == c.now.digest.value[:12]),
+        passes("digest", when=lambda c: then_of(c).digest[:12] == c.current.digest.value[:12]),
     ),
     "trusts the digest without the tree": (
         "_digest",
-        passes("digest", when=lambda c: then_of(c).digest == c.now.digest.value),
+        passes("digest", when=lambda c: then_of(c).digest == c.current.digest.value),
     ),
     "takes GitHub's head without git's": (
         "_head",
-        passes("head", when=lambda c: then_of(c).head_sha == c.now.digest.head),
+        passes("head", when=lambda c: then_of(c).head_sha == c.current.digest.head),
     ),
     "ignores which commit the review was for": (
         "_head",
-        passes("head", when=lambda c: then_of(c).head_sha == c.now.pull.head_sha == c.now.digest.head),
+        passes("head", when=lambda c: then_of(c).head_sha == c.current.pull.head_sha == c.current.digest.head),
     ),
     "compares the base branch with itself": (
         "_base_branch",
-        passes("base_branch", when=lambda c: c.now.digest.base_ref == c.now.pull.base_ref),
+        passes("base_branch", when=lambda c: c.current.digest.base_ref == c.current.pull.base_ref),
     ),
     "believes any approving review": (
         "_approved",
-        passes("approval", when=lambda c: any(r.state is ReviewState.APPROVED for r in c.now.reviews)),
+        passes("approval", when=lambda c: any(r.state is ReviewState.APPROVED for r in c.current.reviews)),
     ),
     "believes the recorded review without the later ones": (
         "_approved",
@@ -152,7 +152,7 @@ MUTANTS: dict[str, tuple[str, Check]] = {
             "approval",
             when=lambda c: any(
                 (r.id, r.reviewer.id, r.state) == (then_of(c).review_id, then_of(c).reviewer.id, ReviewState.APPROVED)
-                for r in c.now.reviews
+                for r in c.current.reviews
             ),
         ),
     ),
@@ -161,7 +161,7 @@ MUTANTS: dict[str, tuple[str, Check]] = {
         passes(
             "no_objection",
             when=lambda c: (
-                ReviewState.CHANGES_REQUESTED not in {r.reviewer.id: r.state for r in c.now.reviews}.values()
+                ReviewState.CHANGES_REQUESTED not in {r.reviewer.id: r.state for r in c.current.reviews}.values()
             ),
         ),
     ),
@@ -171,20 +171,20 @@ MUTANTS: dict[str, tuple[str, Check]] = {
     ),
     "takes one named flag for all": (
         "_flags",
-        passes("flags", when=lambda c: not c.now.flags or bool(set(then_of(c).flags) & set(c.now.flags))),
+        passes("flags", when=lambda c: not c.current.flags or bool(set(then_of(c).flags) & set(c.current.flags))),
     ),
     "takes a clean merge for a tested one": (
         "_verified",
-        passes("verified", when=lambda c: c.now.merge_tree is not None),
+        passes("verified", when=lambda c: c.current.merge_tree is not None),
     ),
     "takes the tested head for a tested result": (
         "_verified",
-        passes("verified", when=lambda c: c.now.digest.head_tree in c.now.verified_trees),
+        passes("verified", when=lambda c: c.current.digest.head_tree in c.current.verified_trees),
     ),
-    "compares names instead of numbers": ("_same_pull", passes("same_pull", when=lambda c: c.now.pull.number == 7)),
+    "compares names instead of numbers": ("_same_pull", passes("same_pull", when=lambda c: c.current.pull.number == 7)),
     "lets merged pull requests through": (
         "is_open",
-        passes("pull_open", when=lambda c: c.now.pull.open or c.now.pull.merged),
+        passes("pull_open", when=lambda c: c.current.pull.open or c.current.pull.merged),
     ),
     "takes silence of the policy for consent": (
         "_policy",
