@@ -1,0 +1,97 @@
+"""A webhook's body as JSON, read strictly: what two readers could understand differently is a fault."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+DEEPEST = 64
+_LONGEST_INTEGER = 20
+
+JsonObject = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class BodyFault:
+    """Why these bytes are no body of a webhook."""
+
+    reason: str
+
+
+class _Refused(ValueError):  # noqa: N818 - says what the reader does with the text
+    """Raised by the hooks of the JSON reader, with the reason."""
+
+
+def read_body(raw: bytes) -> JsonObject | BodyFault:
+    """The JSON object in these bytes: UTF-8 without BOM, no duplicate key, no number without a value, at most 64 levels deep."""
+    try:
+        value: object = json.loads(
+            raw.decode("utf-8"),
+            object_pairs_hook=_object,
+            parse_int=_integer,
+            parse_float=_float,
+            parse_constant=_constant,
+        )
+    except UnicodeDecodeError:
+        return BodyFault("the body is not UTF-8")
+    except RecursionError:
+        return BodyFault("the body is nested too deeply")
+    except _Refused as refused:
+        return BodyFault(str(refused))
+    except ValueError:
+        return BodyFault("the body is not JSON")
+    if not isinstance(value, dict):
+        return BodyFault("the body is not an object")
+    return next(_faults(value), value)
+
+
+def _object(pairs: list[tuple[str, object]]) -> JsonObject:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise _Refused("an object of the body has a key twice")
+    return made
+
+
+def _integer(text: str) -> int:
+    if len(text) > _LONGEST_INTEGER:
+        raise _Refused("a number of the body is too long")
+    return int(text)
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise _Refused("a number of the body is too large")
+    return value
+
+
+def _constant(text: str) -> float:
+    raise _Refused(f"{text} is not a JSON number")
+
+
+def _faults(top: JsonObject) -> Iterator[BodyFault]:
+    """What only shows in the value: depth, and halves of characters."""
+    waiting: list[tuple[object, int]] = [(top, 1)]
+    while waiting:
+        value, depth = waiting.pop()
+        if depth > DEEPEST:
+            yield BodyFault("the body is nested too deeply")
+        if isinstance(value, str) and not _is_whole(value):
+            yield BodyFault("a text of the body holds half a character")
+        elif isinstance(value, list):
+            waiting.extend((each, depth + 1) for each in value)
+        elif isinstance(value, dict):
+            waiting.extend((each, depth) for each in value)
+            waiting.extend((each, depth + 1) for each in value.values())
+
+
+def _is_whole(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,232 @@
+"""Event and facts in, action out: the rules of who may ask for what. Pure; when a fact is not known, nothing is done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from bot.domain.action import (
+    Action,
+    Answer,
+    ClosedMessage,
+    Command,
+    CommandMessage,
+    Nothing,
+    PullMessage,
+    ReviewMessage,
+    StartTask,
+    TellTask,
+    Verb,
+)
+from bot.domain.event import Commented, Event, Ignored, IssueClosed, Labelled, PullChanged, Reviewed, ReviewState
+from bot.domain.ids import UserId
+from bot.domain.pull import Permission
+from bot.domain.task import TaskSpec
+from bot.stages.intake.commands import CommandFault, find_command
+
+
+@dataclass(frozen=True, slots=True)
+class IntakeSettings:
+    """The operator's choices."""
+
+    label: str = "agent"
+
+
+@dataclass(frozen=True, slots=True)
+class IntakeFacts:
+    """What the event itself does not say. `permission` is the sender's, None while it was not read: then nothing is allowed."""
+
+    bot: UserId
+    app: int
+    label: str = "agent"
+    permission: Permission | None = None
+    live: TaskSpec | None = None
+    """The task that works on this issue or pull request now."""
+    latest: TaskSpec | None = None
+    """The newest task of this issue or pull request, live or ended."""
+
+
+def needs_permission(event: Event, facts: IntakeFacts) -> bool:
+    """True when the answer depends on what the sender may do in the repository. Decides nothing; saves a call otherwise."""
+    match event:
+        case Labelled():
+            return _label_unheard(event, facts) is None
+        case Commented():
+            return _comment_unheard(event, facts) is None
+        case Reviewed():
+            return _review_unheard(event, facts) is None and event.state is not ReviewState.DISMISSED
+        case PullChanged() | IssueClosed() | Ignored():
+            return False
+        case _:
+            assert_never(event)
+
+
+def decide(event: Event, facts: IntakeFacts) -> Action:
+    """What the product does about this event."""
+    match event:
+        case Ignored():
+            return Nothing(event.reason)
+        case Labelled():
+            return _label_unheard(event, facts) or _on_label(event, facts)
+        case Commented():
+            return _comment_unheard(event, facts) or _on_comment(event, facts)
+        case Reviewed():
+            return _review_unheard(event, facts) or _on_review(event, facts)
+        case PullChanged():
+            return _on_pull(event, facts)
+        case IssueClosed():
+            return _on_closed(event, facts)
+        case _:
+            assert_never(event)
+
+
+def _label_unheard(event: Labelled, facts: IntakeFacts) -> Nothing | None:
+    """Why this label is none of ours, whoever set it."""
+    if event.label.casefold() != facts.label.casefold():
+        return Nothing(f"the label `{event.label}` is not `{facts.label}`")
+    if event.actor.is_bot or event.actor.id == facts.bot:
+        return Nothing("a label set by a bot starts nothing")
+    return None
+
+
+def _on_label(event: Labelled, facts: IntakeFacts) -> Action:
+    if facts.permission is None:
+        return Nothing("what the sender may do is not known")
+    if not facts.permission.can_write:
+        return Answer(event.subject, "refused")
+    if event.subject.is_pull:
+        return Answer(event.subject, "label_on_pull", facts.label)
+    if not event.open:
+        return Answer(event.subject, "closed")
+    if facts.live is not None:
+        return Answer(event.subject, "already_running", facts.live.id)
+    return StartTask(
+        subject=event.subject,
+        requester=event.actor,
+        trigger=f"label:{event.subject.number}:{event.updated_at}",
+        title=event.title,
+        request=event.body,
+    )
+
+
+def _comment_unheard(event: Commented, facts: IntakeFacts) -> Nothing | None:
+    """Why this comment commands nothing, whoever wrote it."""
+    if event.actor.id == facts.bot or event.by_app == facts.app:
+        return Nothing("our own comment")
+    if event.actor.is_bot:
+        return Nothing("a bot commands nothing")
+    found = find_command(event.body)
+    if found is None:
+        return Nothing("no command")
+    if event.locked and not _stops(found):
+        return Nothing("the conversation is locked")
+    return None
+
+
+def _stops(found: Command | CommandFault) -> bool:
+    return isinstance(found, Command) and found.verb is Verb.STOP
+
+
+def _on_comment(event: Commented, facts: IntakeFacts) -> Action:
+    found = find_command(event.body)
+    if facts.permission is None or found is None:
+        return Nothing("what the sender may do is not known")
+    if facts.permission is Permission.NONE:
+        return Nothing("the sender has no access")
+    if not facts.permission.can_write:
+        return Answer(event.subject, "refused", comment_id=event.comment_id)
+    if isinstance(found, CommandFault):
+        return Answer(event.subject, found.topic, found.detail, event.comment_id)
+    return _on_command(event, found, facts)
+
+
+def _on_command(event: Commented, command: Command, facts: IntakeFacts) -> Action:
+    """A well-formed command by somebody who may write."""
+    if command.verb is Verb.HELP:
+        return Answer(event.subject, "help", comment_id=event.comment_id)
+    if not event.open and command.verb not in {Verb.STATUS, Verb.STOP}:
+        return Answer(event.subject, "closed", comment_id=event.comment_id)
+    if command.verb in {Verb.RUN, Verb.FIX}:
+        return _on_run(event, command, facts)
+    if command.verb is Verb.RETRY and facts.live is None and facts.latest is not None:
+        return _again(event, command, facts.latest)
+    if command.verb is Verb.RETRY and facts.live is None and not event.subject.is_pull:
+        return _on_run(event, command, facts)
+    return _tell(event, command)
+
+
+def _on_run(event: Commented, command: Command, facts: IntakeFacts) -> Action:
+    if facts.live is not None and event.subject.is_pull:
+        return _tell(event, command)
+    if facts.live is not None:
+        return Answer(event.subject, "already_running", facts.live.id, event.comment_id)
+    if event.subject.is_pull:
+        return Answer(event.subject, "pull_without_task", comment_id=event.comment_id)
+    return StartTask(
+        subject=event.subject,
+        requester=event.actor,
+        trigger=f"comment:{event.comment_id}",
+        title=event.title,
+        request=_both(event.subject_body, command.argument),
+        comment_id=event.comment_id,
+    )
+
+
+def _again(event: Commented, command: Command, latest: TaskSpec) -> StartTask:
+    """The ended task once more, with its text as it was at its own trigger and what the comment adds."""
+    return StartTask(
+        subject=latest.subject,
+        requester=event.actor,
+        trigger=f"comment:{event.comment_id}",
+        title=latest.title,
+        request=_both(latest.request, command.argument),
+        comment_id=event.comment_id,
+    )
+
+
+def _both(request: str, added: str) -> str:
+    return "\n\n".join(text for text in (request.strip(), added.strip()) if text)
+
+
+def _tell(event: Commented, command: Command) -> TellTask:
+    message = CommandMessage(event.actor, command, event.comment_id)
+    return TellTask(event.subject, message, answer_without_task=True)
+
+
+def _review_unheard(event: Reviewed, facts: IntakeFacts) -> Nothing | None:
+    """Why this review changes nothing, whoever wrote it."""
+    if facts.live is None:
+        return Nothing("no task works on this pull request")
+    if event.state is ReviewState.DISMISSED:
+        return None
+    if event.reviewer.is_bot or event.reviewer.id == facts.bot:
+        return Nothing("a bot's review approves nothing")
+    if event.state not in {ReviewState.APPROVED, ReviewState.CHANGES_REQUESTED}:
+        return Nothing(f"a review in the state `{event.state}` asks for nothing")
+    return None
+
+
+def _on_review(event: Reviewed, facts: IntakeFacts) -> Action:
+    if event.state is not ReviewState.DISMISSED:
+        if facts.permission is None:
+            return Nothing("what the reviewer may do is not known")
+        if not facts.permission.can_write:
+            return Nothing("the reviewer may not write")
+    message = ReviewMessage(event.reviewer, event.review_id, event.state, event.commit_id, event.body)
+    return TellTask(event.subject, message)
+
+
+def _on_pull(event: PullChanged, facts: IntakeFacts) -> Action:
+    if facts.live is None:
+        return Nothing("no task works on this pull request")
+    if event.actor.id == facts.bot:
+        return Nothing("our own act")
+    return TellTask(event.subject, PullMessage(event.actor, event.activity, event.head_sha, event.merged))
+
+
+def _on_closed(event: IssueClosed, facts: IntakeFacts) -> Action:
+    if facts.live is None:
+        return Nothing("no task works on this issue")
+    if event.actor.id == facts.bot:
+        return Nothing("our own act")
+    return TellTask(event.subject, ClosedMessage(event.actor))

@@ -1,0 +1,153 @@
+"""Makes an event of a payload, by the few fields we use. Nothing raises: what is unknown or unreadable is ignored with a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from bot.domain.event import (
+    Actor,
+    Commented,
+    Event,
+    Ignored,
+    IssueClosed,
+    Labelled,
+    PullActivity,
+    PullChanged,
+    Reviewed,
+    ReviewState,
+    Subject,
+)
+from bot.domain.ids import CommentId, InstallationId, RepositoryId, ReviewId, UserId
+from bot.domain.repository import RepositoryRef
+from bot.stages.intake.fields import Fields, Unreadable
+
+PING = "ping"
+
+
+def extract(event: str, payload: Mapping[str, object]) -> Event:
+    """The event in this payload of the event named in the header."""
+    reader = _READERS.get(event)
+    if reader is None:
+        return Ignored(f"we do nothing about `{event[:60]}`")
+    fields = Fields(payload)
+    try:
+        if not fields.has("installation"):
+            return Ignored("no installation: this is not a delivery to the App")
+        return reader(fields)
+    except Unreadable as unreadable:
+        return Ignored(f"the payload has no usable `{unreadable.path}`")
+
+
+def _issues(fields: Fields) -> Event:
+    match fields.text("action"):
+        case "labeled":
+            return _labelled(fields, fields.at("issue"), is_pull=False)
+        case "closed" | "deleted" | "transferred":
+            return IssueClosed(_subject(fields, fields.at("issue"), is_pull=False), _actor(fields.at("sender")))
+        case action:
+            return _no_concern("issues", action)
+
+
+def _pull_request(fields: Fields) -> Event:
+    action = fields.text("action")
+    if action == "labeled":
+        return _labelled(fields, fields.at("pull_request"), is_pull=True)
+    if action == "edited" and not (fields.has("changes") and fields.at("changes").has("base")):
+        return Ignored("title and text of a pull request are no part of what was approved")
+    if action not in {activity.value for activity in PullActivity}:
+        return _no_concern("pull_request", action)
+    pull = fields.at("pull_request")
+    return PullChanged(
+        subject=_subject(fields, pull, is_pull=True),
+        actor=_actor(fields.at("sender")),
+        activity=PullActivity(action),
+        head_sha=pull.at("head").commit("sha"),
+        base_ref=pull.at("base").text("ref"),
+        merged=pull.get("merged") is True,
+    )
+
+
+def _issue_comment(fields: Fields) -> Event:
+    match fields.text("action"):
+        case "created":
+            return _commented(fields)
+        case "edited":
+            return Ignored("edits of comments do nothing; a new comment does")
+        case action:
+            return _no_concern("issue_comment", action)
+
+
+def _review(fields: Fields) -> Event:
+    action = fields.text("action")
+    if action not in {"submitted", "dismissed"}:
+        return _no_concern("pull_request_review", action)
+    review = fields.at("review")
+    state = review.text("state").lower()
+    if state not in {each.value for each in ReviewState}:
+        return Ignored(f"a review in the unknown state `{state[:40]}`")
+    return Reviewed(
+        subject=_subject(fields, fields.at("pull_request"), is_pull=True),
+        actor=_actor(fields.at("sender")),
+        review_id=ReviewId(review.number("id")),
+        reviewer=_actor(review.at("user")),
+        state=ReviewState(state),
+        commit_id=None if review.get("commit_id") is None else review.commit("commit_id"),
+        body=review.text_or_empty("body"),
+    )
+
+
+def _labelled(fields: Fields, thing: Fields, *, is_pull: bool) -> Labelled:
+    return Labelled(
+        subject=_subject(fields, thing, is_pull=is_pull),
+        actor=_actor(fields.at("sender")),
+        label=fields.at("label").text("name"),
+        title=thing.text("title"),
+        body=thing.text_or_empty("body"),
+        updated_at=thing.text("updated_at")[:40],
+        open=thing.get("state") == "open",
+    )
+
+
+def _commented(fields: Fields) -> Commented:
+    issue, comment = fields.at("issue"), fields.at("comment")
+    via = comment.at("performed_via_github_app") if comment.has("performed_via_github_app") else None
+    return Commented(
+        subject=_subject(fields, issue, is_pull=issue.has("pull_request")),
+        actor=_actor(fields.at("sender")),
+        comment_id=CommentId(comment.number("id")),
+        body=comment.text_or_empty("body"),
+        title=issue.text("title"),
+        subject_body=issue.text_or_empty("body"),
+        open=issue.get("state") == "open",
+        locked=issue.get("locked") is True,
+        by_app=None if via is None else via.number("id"),
+    )
+
+
+def _subject(fields: Fields, thing: Fields, *, is_pull: bool) -> Subject:
+    repository = fields.at("repository")
+    reference = RepositoryRef(
+        id=RepositoryId(repository.number("id")),
+        full_name=repository.full_name("full_name"),
+        installation_id=InstallationId(fields.at("installation").number("id")),
+    )
+    return Subject(reference, thing.number("number"), is_pull=is_pull)
+
+
+def _actor(user: Fields) -> Actor:
+    """Whatever does not say that it is a person counts as a bot."""
+    login = user.text("login")[:100]
+    person = user.get("type") == "User" and not login.endswith("[bot]")
+    return Actor(UserId(user.number("id")), login, is_bot=not person)
+
+
+def _no_concern(event: str, action: str) -> Ignored:
+    return Ignored(f"we do nothing about `{event}.{action[:60]}`")
+
+
+_READERS: Mapping[str, Callable[[Fields], Event]] = {
+    "issues": _issues,
+    "issue_comment": _issue_comment,
+    "pull_request": _pull_request,
+    "pull_request_review": _review,
+}
