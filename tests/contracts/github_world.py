@@ -8,6 +8,7 @@ import hashlib
 import hmac
 import json
 import socket
+import ssl
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -29,6 +30,7 @@ from bot.custody.git import GitResult, git
 from bot.emulators.github import Config, Endpoint, running
 
 OWNER, REPO = "octo-org", "hello"
+_TLS = ssl.create_default_context()  # one for all: githubkit would build one per call
 HOME = f"/repos/{OWNER}/{REPO}"
 READY = "mutation($id:ID!){markPullRequestReadyForReview(input:{pullRequestId:$id}){pullRequest{isDraft}}}"
 DRAFT = "mutation($id:ID!){convertPullRequestToDraft(input:{pullRequestId:$id}){pullRequest{isDraft}}}"
@@ -145,6 +147,7 @@ class Hub:
             timeout=httpx.Timeout(20),
             cache_strategy=MemCacheStrategy(),
             trust_env=False,
+            ssl_verify=_TLS,
             auto_retry=False,
         )
 
@@ -159,6 +162,7 @@ class Hub:
             http_cache=False,
             timeout=httpx.Timeout(20),
             trust_env=False,
+            ssl_verify=_TLS,
             auto_retry=False,
         )
 

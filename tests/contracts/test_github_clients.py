@@ -21,9 +21,14 @@ from tests.contracts.github_world import DRAFT, HOME, READY, Hub, hub, receiving
 def _story(endpoint: Endpoint) -> dict[str, Any]:
     """PyGithub is synchronous, so the whole story runs in a thread."""
     app = Auth.AppAuth(endpoint.app_id, endpoint.private_key_pem)
+    unhurried: dict[str, Any] = {"seconds_between_requests": None, "seconds_between_writes": None}
     integration = github.GithubIntegration(auth=app, base_url=endpoint.url)
-    bot = github.Github(auth=app.get_installation_auth(endpoint.installation_id), base_url=endpoint.url, retry=None)
-    person = github.Github(auth=Auth.Token(endpoint.users["octo-dev"].token), base_url=endpoint.url, retry=None)
+    bot = github.Github(
+        auth=app.get_installation_auth(endpoint.installation_id), base_url=endpoint.url, retry=None, **unhurried
+    )
+    person = github.Github(
+        auth=Auth.Token(endpoint.users["octo-dev"].token), base_url=endpoint.url, retry=None, **unhurried
+    )
     assert integration.get_app().slug == endpoint.slug
     home, mine = bot.get_repo("octo-org/hello"), person.get_repo("octo-org/hello")
     issue = mine.create_issue("Greet", body="Please", labels=["agent"])

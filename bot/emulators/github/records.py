@@ -188,6 +188,8 @@ class Repository:
     delete_branch_on_merge: bool = False
     merge_methods: frozenset[str] = frozenset({"merge", "squash", "rebase"})
     archived: bool = False
+    born: bool = False
+    """Whether a branch was ever seen; it saves asking git before every call."""
     roles: dict[str, str] = field(default_factory=dict)
     labels: dict[str, Label] = field(default_factory=dict)
     issues: dict[int, Issue] = field(default_factory=dict)

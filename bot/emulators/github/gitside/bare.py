@@ -97,22 +97,31 @@ class Bare:
         with tempfile.TemporaryDirectory(prefix="stand-in-index-") as directory:
             env = isolated_index(Path(directory))
             await self.run("read-tree", base or "--empty", env=env)
-            for placement in placements:
-                await self._place(placement, env)
+            present: set[bytes] = set()
+            if any(item.sha is None or item.mode == "040000" for item in placements):
+                present = set((await self.run("ls-files", "-z", env=env)).stdout.split(b"\0")) - {b""}
+            lines = [line for item in placements for line in await self._lines(item, present)]
+            stdin = b"".join(line + b"\0" for line in lines)
+            await self.run("update-index", "-z", "--index-info", stdin=stdin, env=env)
             return (await self.run("write-tree", env=env)).stdout.decode().strip()
 
-    async def _place(self, placement: Placement, env: Mapping[str, str]) -> None:
-        covered = (await self.run("ls-files", "-z", "--", f":(literal){placement.path}", env=env)).stdout
-        lines = [f"0 {ZERO}\t".encode() + name for name in covered.split(b"\0") if name]
-        if placement.sha is None:
-            if not lines:
-                raise GitError(["update-index"], 1, f"{placement.path} is not in the tree".encode())
-        elif placement.mode == "040000":
+    async def _lines(self, placement: Placement, present: set[bytes]) -> list[bytes]:
+        """What `update-index --index-info` must be told for one placement."""
+        name = placement.path.encode("utf-8", "surrogateescape")
+        if placement.sha is not None and placement.mode != "040000":
+            return [f"{placement.mode} {placement.sha}\t".encode() + name]
+        covered = {name} if name in present else {path for path in present if path.startswith(name + b"/")}
+        if placement.sha is None and not covered:
+            raise GitError(["update-index"], 1, b"%s is not in the tree" % name)
+        present -= covered
+        lines = [f"0 {ZERO}\t".encode() + path for path in sorted(covered)]
+        if placement.sha is not None:
             inside = [entry for entry in await self.tree(placement.sha, recursive=True) if entry.kind != "tree"]
-            lines += [f"{entry.mode} {entry.sha}\t{placement.path}/{entry.path}".encode() for entry in inside]
-        else:
-            lines.append(f"{placement.mode} {placement.sha}\t{placement.path}".encode())
-        await self.run("update-index", "-z", "--index-info", stdin=b"".join(line + b"\0" for line in lines), env=env)
+            lines += [
+                f"{entry.mode} {entry.sha}\t".encode() + name + b"/" + entry.path.encode("utf-8", "surrogateescape")
+                for entry in inside
+            ]
+        return lines
 
     async def refs(self, prefix: str = "refs/") -> dict[str, str]:
         """Full names to ids of what they point at, sorted by name."""
@@ -120,9 +129,7 @@ class Bare:
         return {name: sha for sha, name in (line.split(" ", 1) for line in listing.splitlines())}
 
     async def ref(self, name: str) -> str | None:
-        if not await self.acceptable(name):
-            return None
-        found = await self.run("show-ref", "--verify", "--hash", name, ok=_MAYBE)
+        found = await self.run("show-ref", "--verify", "--hash", "--", name, ok=_MAYBE)
         return found.stdout.decode().strip() if found.code == 0 else None
 
     async def acceptable(self, name: str) -> bool:

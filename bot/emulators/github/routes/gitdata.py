@@ -21,7 +21,8 @@ _LARGEST_BLOB = 100 * 1024 * 1024
 
 async def demand_commits(call: Call) -> None:
     """An empty repository has no Git Data API."""
-    if not await call.bare.refs("refs/heads/"):
+    call.repository.born = call.repository.born or bool(await call.bare.refs("refs/heads/"))
+    if not call.repository.born:
         raise ApiError(409, "Git Repository is empty.")
 
 
