@@ -1,6 +1,7 @@
 """How long the sandbox line takes for a generated repository. Prints one JSON object last.
 
-With E2B_API_URL, E2B_SANDBOX_URL and E2B_API_KEY in the environment the real sandbox is used, else a plain directory.
+The sandbox is the local server's; `--sandbox e2b` takes the one that E2B_API_KEY (E2B_API_URL, E2B_SANDBOX_URL) leads to, and
+`--sandbox directory` none at all.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import os
 import random
 import time
 from collections.abc import AsyncIterator, Awaitable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
@@ -20,7 +21,9 @@ from typing import TypeVar
 from bot.custody.importer import capture, populate
 from bot.custody.mirror import Mirror
 from bot.domain.ids import CommitId, RepositoryId
+from bot.providers.sandbox.e2b import E2BSandboxes
 from bot.providers.sandbox.port import WORK, Sandbox
+from bot.sandboxd.serve import Config, running
 from tests.unit.custody.local import Clone, LocalSandbox
 
 T = TypeVar("T")
@@ -50,24 +53,26 @@ async def timed(act: Awaitable[T], figures: dict[str, float], name: str) -> T:
 
 
 @asynccontextmanager
-async def sandbox(directory: Path) -> AsyncIterator[tuple[str, Sandbox]]:
-    """The real sandbox when its address is known, else a directory."""
-    keys = ("E2B_API_URL", "E2B_SANDBOX_URL", "E2B_API_KEY")
-    if not all(os.environ.get(key) for key in keys):
-        yield "directory", LocalSandbox(directory)
+async def sandbox(kind: str, directory: Path) -> AsyncIterator[Sandbox]:
+    """A sandbox of the asked kind, ended afterwards."""
+    if kind == "directory":
+        yield LocalSandbox(directory)
         return
-    from bot.providers.sandbox.e2b import E2bSandboxes  # noqa: PLC0415 - only when it is used
+    async with AsyncExitStack() as stack:
+        if kind == "e2b":
+            keys = ("E2B_API_KEY", "E2B_API_URL", "E2B_SANDBOX_URL")
+            api_key, api_url, sandbox_url = (os.environ.get(key) for key in keys)
+            sandboxes = E2BSandboxes(api_key or "", api_url, sandbox_url)
+        else:
+            home = Path(stack.enter_context(TemporaryDirectory(prefix="bench-sandboxd-")))
+            end = await stack.enter_async_context(running(Config(home=home, api_key="e2b_" + "0" * 40)))
+            sandboxes = E2BSandboxes(end.api_key, end.api_url, end.sandbox_url)
+        made = await sandboxes.create(template="base", labels={"bench": "custody"}, lifetime_seconds=600)
+        stack.push_async_callback(made.kill)
+        yield made
 
-    api_url, sandbox_url, api_key = (os.environ[key] for key in keys)
-    sandboxes = E2bSandboxes(api_url=api_url, sandbox_url=sandbox_url, api_key=api_key)
-    made = await sandboxes.create(template="base", labels={"bench": "custody"}, lifetime_seconds=600)
-    try:
-        yield "e2b", made
-    finally:
-        await made.kill()
 
-
-async def measure(files: int, rounds: int) -> dict[str, object]:
+async def measure(kind: str, files: int, rounds: int) -> dict[str, object]:
     """Into the sandbox once, out of it a few times: untouched, with ten changed files, and again."""
     into: dict[str, float] = {}
     out: dict[str, float] = {}
@@ -78,7 +83,7 @@ async def measure(files: int, rounds: int) -> dict[str, object]:
         mirror = Mirror(root / "mirror", RepositoryId(1))
         await timed(mirror.from_directory(clone.path), into, "import_clone")
         tree = await mirror.tree_of(base)
-        async with sandbox(root / "sandbox") as (kind, machine):
+        async with sandbox(kind, root / "sandbox") as machine:
             await timed(populate(mirror, machine, tree), into, "populate")
             await timed(capture(mirror, machine, base), out, "first_untouched")
             untouched = [await _again(mirror, machine, base) for _ in range(rounds)]
@@ -102,8 +107,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--files", type=int, default=6000)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--sandbox", choices=["local", "e2b", "directory"], default="local")
     given = parser.parse_args()
-    print(json.dumps(asyncio.run(measure(given.files, given.rounds))))
+    print(json.dumps(asyncio.run(measure(given.sandbox, given.files, given.rounds))))
 
 
 if __name__ == "__main__":
