@@ -1,0 +1,140 @@
+"""One webhook: bounded reading, signature first, stored before it is acknowledged."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Protocol
+
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+
+from bot.domain.errors import Transient
+from bot.domain.event import Ignored
+from bot.domain.ids import DeliveryId
+from bot.providers.store.port import Delivery
+from bot.stages.intake.body import BodyFault, read_body
+from bot.stages.intake.extract import PING, extract
+from bot.stages.intake.signature import WebhookSecrets, is_signed
+
+_LOG = logging.getLogger(__name__)
+_DELIVERY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,99}")
+_EVENT = re.compile(r"[a-z][a-z_]{0,59}")
+_LARGE = 256 * 1024
+"""Bodies above this are judged on a thread, so that the loop goes on answering."""
+
+
+class Receiver(Protocol):
+    """Takes deliveries in: stores them, then has them worked on."""
+
+    async def accept(self, delivery: Delivery) -> bool:
+        """True once it is stored; False when it was here before. Raises Transient when it cannot be stored now."""
+        ...
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class HookSettings:
+    """The secret and the limits. GitHub itself never sends more than 25 MB and gives up after ten seconds."""
+
+    secrets: WebhookSecrets = field(repr=False)
+    largest_body: int = 25 * 1024 * 1024
+    body_seconds: float = 10.0
+    now: Callable[[], datetime] = _now
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal(Exception):  # noqa: N818 - an answer, not a fault
+    """The request gets this status and these words."""
+
+    status: int
+    reason: str
+
+
+class Hook:
+    """The endpoint. Every refusal is a plain sentence; what went wrong inside stays in the log."""
+
+    def __init__(self, receiver: Receiver, settings: HookSettings) -> None:
+        self._receiver = receiver
+        self._settings = settings
+
+    async def answer(self, request: Request) -> Response:
+        """401, 408, 413, 415, 400 for what we do not take; 503 when it cannot be stored; else 200 for a ping and 202."""
+        try:
+            self._look_at(request.headers)
+            body = await self._read(request)
+            if len(body) > _LARGE:
+                verdict = await asyncio.to_thread(self._judge, request.headers, body)
+            else:
+                verdict = self._judge(request.headers, body)
+        except _Refusal as refusal:
+            return _answer(refusal.status, refusal.reason)
+        return await self._take(verdict) if isinstance(verdict, Delivery) else verdict
+
+    def _look_at(self, headers: Headers) -> None:
+        """What can be refused before a byte of the body is read."""
+        if len(headers.getlist("x-hub-signature-256")) != 1:
+            raise _Refusal(401, "one signature is needed")
+        if headers.get("content-encoding", "identity").lower() != "identity":
+            raise _Refusal(415, "send the body as it is, without a content encoding")
+        length = headers.get("content-length", "0")
+        if not (length.isascii() and length.isdigit()) or len(length) > 12 or int(length) > self._settings.largest_body:
+            raise _Refusal(413, "the body is too large")
+
+    async def _read(self, request: Request) -> bytes:
+        chunks: list[bytes] = []
+        size = 0
+        try:
+            async with asyncio.timeout(self._settings.body_seconds):
+                async for chunk in request.stream():
+                    size += len(chunk)
+                    if size > self._settings.largest_body:
+                        raise _Refusal(413, "the body is too large")
+                    chunks.append(chunk)
+        except TimeoutError:
+            raise _Refusal(408, "the body came too slowly") from None
+        except ClientDisconnect:
+            raise _Refusal(400, "the body ended early") from None
+        return b"".join(chunks)
+
+    def _judge(self, headers: Headers, body: bytes) -> Delivery | Response:
+        """The delivery to store, or the answer to one that needs no storing."""
+        if not is_signed(self._settings.secrets, body, headers.get("x-hub-signature-256")):
+            raise _Refusal(401, "the signature does not fit the body")
+        if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            raise _Refusal(415, "set the webhook's content type to application/json")
+        identifier, event = headers.get("x-github-delivery", ""), headers.get("x-github-event", "")
+        if _DELIVERY.fullmatch(identifier) is None or _EVENT.fullmatch(event) is None:
+            raise _Refusal(400, "the delivery names no event or no id")
+        payload = read_body(body)
+        if isinstance(payload, BodyFault):
+            raise _Refusal(400, payload.reason)
+        if event == PING:
+            return JSONResponse({"status": "pong"})
+        made = extract(event, payload)
+        if isinstance(made, Ignored):
+            _LOG.info("delivery %s ignored: %s", identifier, made.reason)
+            return JSONResponse({"status": "ignored", "reason": made.reason}, 202)
+        received = self._settings.now().isoformat(timespec="milliseconds")
+        return Delivery(DeliveryId(identifier), event, body, received)
+
+    async def _take(self, delivery: Delivery) -> Response:
+        try:
+            accepted = await self._receiver.accept(delivery)
+        except Transient as transient:
+            _LOG.warning("delivery %s not stored: %s", delivery.id, transient)
+            return _answer(503, "it cannot be stored now; deliver it again later")
+        return JSONResponse({"status": "accepted" if accepted else "duplicate"}, 202)
+
+
+def _answer(status: int, reason: str) -> Response:
+    """A refusal. The connection closes: what is left of a refused body is not read."""
+    return JSONResponse({"error": reason}, status, {"connection": "close"})
