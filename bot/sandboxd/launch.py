@@ -100,7 +100,8 @@ class Launcher:
     def __init__(self, templates: Iterable[Template], limits: Limits) -> None:
         self._limits = limits
         self._tools = {
-            name: _find(name) for name in ("bwrap", *(("setpriv", "nsenter", "unshare") if os.geteuid() == 0 else ()))
+            name: find_tool(name)
+            for name in ("bwrap", *(("setpriv", "nsenter", "unshare") if os.geteuid() == 0 else ()))
         }
         self._agent = _AGENT.read_text(encoding="utf-8")
         sources = {bind.source: None for template in templates for bind in self._binds(template)}
@@ -201,8 +202,9 @@ def _tmpfs(path: str, size: int, mode: str) -> list[str]:
     return ["--perms", mode, "--size", str(size), "--tmpfs", path]
 
 
-def _find(name: str) -> str:
-    found = shutil.which(name, path=_SYSTEM_PATH)
+def find_tool(name: str, *, path: str = _SYSTEM_PATH) -> str:
+    """Where a program that isolation needs is; IsolationUnavailable says what to install."""
+    found = shutil.which(name, path=path)
     if found is None:
         package = "bubblewrap" if name == "bwrap" else "util-linux"
         raise IsolationUnavailable(f"`{name}` is missing: install the package `{package}` and start again.")

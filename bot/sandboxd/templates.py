@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
-_RESERVED = ("/proc", "/dev", "/tmp", "/run", "/etc")  # noqa: S108 - places the sandbox fills itself
+_RESERVED = frozenset({"/", "/home", "/home/user", "/tmp", "/run", "/etc", "/var", "/root"})  # noqa: S108 - the sandbox's own
+_RESERVED_TREES = ("/usr", "/proc", "/dev")
 _SYSTEM_PATH = ("/usr/local/bin", "/usr/bin", "/bin")
 
 HOME = "/home/user"
@@ -23,10 +24,14 @@ class Bind:
     target: str
 
     def __post_init__(self) -> None:
-        inside = PurePosixPath(self.target)
-        if not inside.is_absolute() or ".." in inside.parts or str(inside) != self.target:
+        if (
+            not self.target.startswith("/")
+            or os.path.normpath(self.target) != self.target
+            or self.target.startswith("//")
+        ):
             raise ValueError(f"a bind's target is a plain absolute path, not {self.target!r}")
-        if self.target in {"/", "/usr", "/home", HOME, *_RESERVED}:
+        inside = PurePosixPath(self.target)
+        if self.target in _RESERVED or any(inside.is_relative_to(tree) for tree in _RESERVED_TREES):
             raise ValueError(f"{self.target} belongs to the sandbox itself and cannot be a bind's target")
 
 

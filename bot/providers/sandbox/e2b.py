@@ -1,0 +1,223 @@
+"""Sandboxes by the `e2b` SDK: E2B Cloud, or our own server when the two addresses point to it. Nothing else differs."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import httpx
+from e2b import (
+    AsyncCommandHandle,
+    AsyncSandbox,
+    AuthenticationException,
+    CommandExitException,
+    FileNotFoundException,
+    InvalidArgumentException,
+    NotEnoughSpaceException,
+    RateLimitException,
+    SandboxException,
+    SandboxNotFoundException,
+    SandboxNotRunningException,
+    SandboxQuery,
+    TimeoutException,
+)
+from e2b.exceptions import SandboxUnreachableException, ServiceBusyException
+
+from bot.domain.errors import Transient, UserError
+from bot.domain.ids import SandboxId
+from bot.providers.sandbox.clip import Clip
+from bot.providers.sandbox.port import WORK, CommandResult, Sandbox, SandboxLost
+
+TIMED_OUT = 124
+"""The exit code reported for a command that its deadline killed, as coreutils' `timeout` has it."""
+
+_COMMAND_LINE_BYTES = 100_000
+_REQUEST_SECONDS = 30
+_CREATE_SECONDS = 60
+_BYTES_PER_SECOND = 1 << 20
+_BUSY_SECONDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class E2BSandboxes:
+    """Makes and reaps sandboxes of one account. The addresses are None for E2B Cloud."""
+
+    api_key: str = field(repr=False)
+    api_url: str | None = None
+    sandbox_url: str | None = None
+
+    async def create(self, *, template: str, labels: Mapping[str, str], lifetime_seconds: int) -> Sandbox:
+        """See the port. Nothing gets out of the sandbox, and nobody gets into it by a public address."""
+        with _told(f"no sandbox of template '{template}'"):
+            try:
+                sandbox = await AsyncSandbox.create(
+                    template,
+                    timeout=lifetime_seconds,
+                    metadata=dict(labels),
+                    allow_internet_access=False,
+                    network={"allow_public_traffic": False},
+                    idempotency_key=str(uuid.uuid4()),
+                    api_key=self.api_key,
+                    api_url=self.api_url,
+                    sandbox_url=self.sandbox_url,
+                    request_timeout=_CREATE_SECONDS,
+                    debug=False,
+                )
+            except SandboxException as error:
+                if "template" in str(error).lower() and error.status_code in {400, 403, 404}:
+                    hint = "Name one that the sandbox service has in `.github/pullwright.toml`."
+                    raise UserError(f"There is no sandbox template '{template}'.", hint) from error
+                raise
+        return _E2BSandbox(sandbox)
+
+    async def reap(self, labels: Mapping[str, str]) -> int:
+        """See the port. Without labels it would end everybody's sandboxes, so that is refused."""
+        if not labels:
+            raise ValueError("reap needs at least one label")
+        with _told("the sandboxes cannot be listed"):
+            pages = AsyncSandbox.list(
+                query=SandboxQuery(metadata=dict(labels)),
+                api_key=self.api_key,
+                api_url=self.api_url,
+                request_timeout=_REQUEST_SECONDS,
+                debug=False,
+            )
+            found = []
+            while pages.has_next:
+                found += [info.sandbox_id for info in await pages.next_items()]
+            ended = await asyncio.gather(*(self._end(sandbox_id) for sandbox_id in found))
+        return sum(ended)
+
+    async def _end(self, sandbox_id: str) -> bool:
+        return await AsyncSandbox.kill(
+            sandbox_id,
+            api_key=self.api_key,
+            api_url=self.api_url,
+            request_timeout=_REQUEST_SECONDS,
+            debug=False,
+        )
+
+
+class _E2BSandbox:
+    """One sandbox of the SDK, with its errors told as the port's."""
+
+    def __init__(self, sandbox: AsyncSandbox) -> None:
+        self._sandbox = sandbox
+
+    @property
+    def id(self) -> SandboxId:
+        return SandboxId(self._sandbox.sandbox_id)
+
+    async def run(
+        self,
+        command: str,
+        *,
+        timeout_seconds: float,
+        cwd: str = WORK,
+        env: Mapping[str, str] | None = None,
+        output_bytes: int = 200_000,
+    ) -> CommandResult:
+        """See the port. The deadline is the server's; leaving early, for whatever reason, kills the command."""
+        stdout, stderr, begun = Clip(output_bytes), Clip(output_bytes), time.monotonic()
+        timed_out = False
+        with _told("the command could not be run"):
+            handle = await self._sandbox.commands.run(
+                await self._short(command),
+                background=True,
+                envs=dict(env or {}),
+                cwd=cwd,
+                timeout=timeout_seconds,
+                request_timeout=_REQUEST_SECONDS,
+                on_stdout=stdout.add,
+                on_stderr=stderr.add,
+                retain_output=False,
+            )
+            try:
+                exit_code = await _exit_code(handle)
+            except TimeoutException as error:
+                if isinstance(error, SandboxNotRunningException | SandboxUnreachableException):
+                    raise
+                exit_code, timed_out = TIMED_OUT, True
+        return CommandResult(exit_code, stdout.text(), stderr.text(), time.monotonic() - begun, timed_out)
+
+    async def write(self, path: str, data: bytes) -> None:
+        """See the port."""
+        seconds = _REQUEST_SECONDS + len(data) / _BYTES_PER_SECOND
+        with _told(f"{path} could not be written"):
+            await self._sandbox.files.write(path, data, use_octet_stream=True, request_timeout=seconds)
+
+    async def read(self, path: str, *, limit: int) -> bytes:
+        """See the port."""
+        data = bytearray()
+        with _told(f"{path} could not be read"):
+            try:
+                stream = await self._sandbox.files.read(path, format="stream", stream_idle_timeout=_REQUEST_SECONDS)
+            except FileNotFoundException as error:
+                raise FileNotFoundError(path) from error
+            except InvalidArgumentException as error:
+                raise ValueError(f"{path} is not a file that can be read: {error}") from error
+            async with stream:
+                async for chunk in stream:
+                    data += chunk
+                    if len(data) > limit:
+                        raise ValueError(f"{path} is larger than {limit} bytes")
+        return bytes(data)
+
+    async def kill(self) -> None:
+        """See the port."""
+        with _told("the sandbox could not be ended"):
+            await self._sandbox.kill(request_timeout=_REQUEST_SECONDS)
+
+    async def _short(self, command: str) -> str:
+        """The kernel takes 128 KiB for one argument: anything near it goes through a file."""
+        if len(command.encode()) <= _COMMAND_LINE_BYTES:
+            return command
+        script = f"/tmp/.command-{uuid.uuid4().hex}"  # noqa: S108 - in the sandbox, under a name nobody can guess
+        await self._sandbox.files.write(script, command, use_octet_stream=True, request_timeout=_REQUEST_SECONDS)
+        return f"bash -l {script}; code=$?; rm -f {shlex.quote(script)}; exit $code"
+
+
+async def _exit_code(handle: AsyncCommandHandle[None]) -> int:
+    over = False
+    try:
+        result = await handle.wait()
+    except CommandExitException as ended:
+        over = True
+        return ended.exit_code
+    else:
+        over = True
+        return result.exit_code
+    finally:
+        if not over:
+            await _abandon(handle)
+
+
+async def _abandon(handle: AsyncCommandHandle[None]) -> None:
+    """Nobody waits for it any more, so it must not run on; what cannot be reached is dead or will expire."""
+    try:
+        await handle.kill()
+        await handle.disconnect()
+    except (SandboxException, AuthenticationException, ServiceBusyException, httpx.TransportError):
+        return
+
+
+@contextmanager
+def _told(what: str) -> Iterator[None]:
+    """The SDK's errors as ours, by name: several of them share no base class that means anything."""
+    try:
+        yield
+    except (SandboxNotRunningException, SandboxNotFoundException) as error:
+        raise SandboxLost(f"{what}: the sandbox is gone ({error})") from error
+    except (RateLimitException, ServiceBusyException) as error:
+        raise Transient(f"{what}: the sandbox service is busy ({error})", _BUSY_SECONDS) from error
+    except AuthenticationException as error:
+        raise UserError(f"{what}: the sandbox service refused our key.", "Check `E2B_API_KEY`.") from error
+    except NotEnoughSpaceException as error:
+        raise UserError(f"{what}: the sandbox's disk is full.", "Use a template with a larger disk.") from error
+    except (TimeoutException, httpx.TransportError, ConnectionError) as error:
+        raise Transient(f"{what}: no answer from the sandbox service ({error})") from error
