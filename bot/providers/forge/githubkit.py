@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote
@@ -28,6 +28,7 @@ from bot.domain.pull import Permission, PullRequest, Review
 from bot.providers.forge import readings
 from bot.providers.forge.connection import Ask, Connection, Wait
 from bot.providers.forge.failures import Unauthorised
+from bot.providers.forge.pacing import Pace
 from bot.providers.forge.port import (
     CheckReport,
     Comment,
@@ -69,6 +70,8 @@ class GithubForges:
         self._connection = Connection(base_url, proxy=proxy, wait=wait)
         self._app = self._connection.as_app(credentials.issuer, credentials.private_key)
         self._tokens = TokenBook(self._mint)
+        self._wait = wait
+        self._paces: dict[InstallationId, Pace] = {}
         self._record: dict[str, Any] | None = None
         self._bot: Actor | None = None
 
@@ -76,8 +79,9 @@ class GithubForges:
         await self._connection.close()
 
     async def open(self, installation: InstallationId, repository: RepositoryId) -> GithubForge:
-        app_id = await self.app_id()
-        forge = GithubForge(self._connection, self._tokens, installation, repository, app_id=app_id)
+        pace = self._paces.setdefault(installation, Pace(self._wait))
+        key = TokenKey(installation, repository, Phase.READ)
+        forge = GithubForge(self._connection, self._tokens, pace, key, app_id=await self.app_id())
         await forge.repository()
         return forge
 
@@ -127,15 +131,16 @@ class GithubForge:
         self,
         connection: Connection,
         tokens: TokenBook,
-        installation: InstallationId,
-        repository: RepositoryId,
+        pace: Pace,
+        key: TokenKey,
         *,
         app_id: int,
     ) -> None:
         self._connection = connection
         self._tokens = tokens
-        self._installation = installation
-        self._id = repository
+        self._pace = pace
+        self._read_key = key
+        self._id = key.repository
         self._app_id = app_id
         self._full_name = ""
 
@@ -289,7 +294,7 @@ class GithubForge:
         return await self._tokens.get(self._key(Phase.FETCH))
 
     def _key(self, phase: Phase) -> TokenKey:
-        return TokenKey(self._installation, self._id, phase)
+        return replace(self._read_key, phase=phase)
 
     async def _name(self) -> str:
         return self._full_name or (await self.repository()).full_name
@@ -326,6 +331,8 @@ class GithubForge:
     async def _call(self, phase: Phase, ask: Ask) -> Any:
         """A refused token is dropped and the call made once more: 401 means that nothing was done."""
         key = self._key(phase)
+        if ask.method != "GET":
+            await self._pace.take()
         for attempt in (1, 2):
             token = await self._tokens.get(key)
             try:
