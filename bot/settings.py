@@ -46,6 +46,9 @@ class Settings(BaseSettings):
         default="adaptive", description="thinking of the coder; between_tools turns it off"
     )
     template: str = Field(default="pullwright", description="sandbox template")
+    dashboard_password: SecretStr = Field(
+        default=SecretStr(""), description="password of the dashboard; without one it is open to whoever reaches it"
+    )
     host: str = Field(default="127.0.0.1", description="address to listen on")
     port: int = Field(default=8787, ge=0, le=65535, description="port to listen on; 0 for one of its own choosing")
     executor_id: str = Field(default_factory=socket.gethostname, description="stable, unique name of this worker")

@@ -15,7 +15,7 @@ from bot.providers.llm.estimator import Estimator
 from bot.providers.llm.metered import MeteredModel, Purse
 from bot.providers.llm.port import LanguageModel
 from bot.providers.llm.pricing import PriceBook
-from bot.providers.sandbox.e2b import E2bSandboxes
+from bot.providers.sandbox.e2b import E2BSandboxes
 from bot.providers.scanner.semgrep import Semgrep
 from bot.providers.store.sql import Store, open_store
 from bot.settings import Settings
@@ -63,7 +63,7 @@ def _services(settings: Settings, sandbox: SandboxEndpoint, store: Store) -> Ser
         forges=GithubForges(credentials, base_url=settings.github_api_url),
         model_for=_models(settings, store),
         ledger=store.ledger,
-        sandboxes=E2bSandboxes(api_url=sandbox.api_url, sandbox_url=sandbox.sandbox_url, api_key=sandbox.api_key),
+        sandboxes=E2BSandboxes(api_url=sandbox.api_url, sandbox_url=sandbox.sandbox_url, api_key=sandbox.api_key),
         scanner=Semgrep.from_directory(settings.policies / "semgrep", "/opt/semgrep/bin/semgrep"),
         deliveries=store.deliveries,
         tasks=store.tasks,

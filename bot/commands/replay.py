@@ -5,21 +5,35 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
+from bot.domain.action import Action
 from bot.domain.errors import UserError
-from bot.stages.intake.replay import replay
+from bot.domain.event import Event
+from bot.stages.intake.body import BodyFault
+from bot.stages.intake.replay import assumed, replay
+
+_STRANGER = 0
 
 
-def replay_file(path: Path, event: str, *, as_json: bool) -> str:
-    """The event and action of a stored delivery. Raises UserError when the file is not one."""
+def replay_file(path: Path, event: str, *, as_json: bool, permission: str = "write") -> str:
+    """The story of a stored delivery. Raises UserError when the file is not one, or the permission is unknown."""
     try:
-        document = json.loads(path.read_text("utf-8"))
+        document = path.read_bytes()
+        facts = assumed(bot=_STRANGER, app=_STRANGER, permission=permission)
     except (OSError, ValueError) as error:
-        raise UserError(f"{path} cannot be read as JSON: {error}.") from error
-    if isinstance(document, dict) and "payload" in document and "event" in document:
-        event, document = str(document["event"]), document["payload"]
-    if not event:
-        raise UserError("The event's name is missing.", "Give --event issues, or a file of the form {event, payload}.")
-    shown = replay(event, document)
-    if as_json:
-        return json.dumps({"event": shown.event, "action": shown.action, "reasons": list(shown.reasons)})
-    return "\n".join([f"event:  {shown.event}", f"action: {shown.action}", *(f"  - {line}" for line in shown.reasons)])
+        raise UserError(f"{path} cannot be replayed: {error}.") from error
+    told = replay(document, event=event or None, facts=facts)
+    if isinstance(told, BodyFault):
+        raise UserError(f"{path} is no delivery: {told.reason}.", "Give --event issues for a bare payload.")
+    if not as_json:
+        return "\n".join(told.story)
+    events: TypeAdapter[Event] = TypeAdapter(Event)
+    actions: TypeAdapter[Action] = TypeAdapter(Action)
+    return json.dumps(
+        {
+            "event": events.dump_python(told.event, mode="json"),
+            "action": actions.dump_python(told.action, mode="json"),
+            "story": list(told.story),
+        }
+    )

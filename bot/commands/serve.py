@@ -88,13 +88,14 @@ async def _sweep(application: Application) -> None:
 
 @asynccontextmanager
 async def _listening(settings: Settings, application: Application) -> AsyncIterator[str]:
-    secrets_given = (settings.webhook_secret, settings.webhook_secret_previous)
+    given = (settings.webhook_secret, settings.webhook_secret_previous)
     web = build_web(
         application.engine,
         WebSettings(
-            secrets=tuple(secret.get_secret_value() for secret in secrets_given if secret.get_secret_value()),
+            secrets=tuple(secret.get_secret_value() for secret in given if secret.get_secret_value()),
             tasks=application.store.tasks,
             ledger=application.store.ledger,
+            password=settings.dashboard_password.get_secret_value() or None,
         ),
     )
     config = uvicorn.Config(

@@ -36,10 +36,10 @@ class Stage(StrEnum):
         return self in ENDINGS
 
 
+# `ready` is no ending: a later push voids the approval, and a merge is still to be checked.
 ENDINGS = frozenset(
     {
         Stage.LANDED,
-        Stage.READY,
         Stage.NEEDS_HUMAN,
         Stage.OVER_BUDGET,
         Stage.POLICY_DENIED,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import structlog
 
@@ -12,11 +12,12 @@ from bot.domain.event import Actor, Subject
 from bot.domain.ids import DeliveryId, TaskId
 from bot.domain.task import TaskSpec
 from bot.policy.facts import MayStart, Person
-from bot.providers.forge.port import Forge, ForgeGone, ForgeRefused
+from bot.providers.forge.port import ForgeGone, ForgeRefused
 from bot.providers.journal.port import Journal
 from bot.providers.store.port import Delivery, TaskRecord
 from bot.stages.intake import texts
-from bot.stages.intake.run import IntakeSettings, decide_delivery
+from bot.stages.intake.decide import IntakeSettings
+from bot.stages.intake.run import decide_delivery
 from bot.stages.publishing.run import find_own
 from bot.workflow import texts as endings
 from bot.workflow.records import Envelope
@@ -120,10 +121,10 @@ class _Router:
 
     async def _tell(self, action: TellTask) -> str:
         found = await self.journal.step("find", lambda: self._find(action.subject), _Found)
-        record = found.record
-        message = action.message
-        if isinstance(message, CommandMessage) and message.command.verb is Verb.RETRY:
-            return await self._retry(action, message, record)
+        record, message = found.record, action.message
+        if isinstance(message, CommandMessage) and message.command.verb in {Verb.STATUS, Verb.PLAN, Verb.RETRY}:
+            await self._answer(Answer(action.subject, "status", "", message.comment_id))
+            return "answered: status"
         if record is None or record.ending is not None:
             if action.answer_without_task:
                 comment = message.comment_id if isinstance(message, CommandMessage) else None
@@ -136,6 +137,7 @@ class _Router:
         return f"told {record.spec.id}: {message.kind}"
 
     async def _find(self, subject: Subject) -> _Found:
+        """The live task of this issue or pull request, else its newest one."""
         tasks = self.services.tasks
         live = await tasks.live(subject.repository.id, subject.number)
         return _Found(live or await tasks.latest(subject.repository.id, subject.number))
@@ -145,36 +147,33 @@ class _Router:
         await self.services.tasks.end(task, endings.stopped(actor.login))
         return True
 
-    async def _retry(self, action: TellTask, message: CommandMessage, record: TaskRecord | None) -> str:
-        if record is None:
-            await self._answer(Answer(action.subject, "no_task", "", message.comment_id))
-            return "nothing: no task to retry"
-        if record.ending is None:
-            return "nothing: the task is running"
-        spec = record.spec
-        again = StartTask(
-            spec.subject, message.actor, f"comment:{message.comment_id}", spec.title, spec.request, message.comment_id
-        )
-        return await self._start(replace(again))
-
     async def _answer(self, answer: Answer) -> None:
         await self.journal.step("answer", lambda: self._post_answer(answer), bool)
 
     async def _post_answer(self, answer: Answer) -> bool:
+        """Post the answer once: our own comment that carries this delivery's mark is looked for first."""
         repository = answer.subject.repository
         forge = await self.services.forges.open(repository.installation_id, repository.id)
-        marker = f"<!-- pullwright:answer:{self.delivery.id} -->"
-        bot = await self.services.forges.bot()
-        record = (await self._find(answer.subject)).record
-        body = f"{marker}\n{texts.answer(answer.topic, answer.detail, record)}"
+        reply = await self._reply(answer)
         try:
-            if await find_own(forge, answer.subject.number, bot_login=bot.login, marker=marker) is None:
-                await forge.create_comment(answer.subject.number, body)
-            await self._acknowledge(forge, answer)
+            if reply.text is not None:
+                marker = f"<!-- pullwright:answer:{self.delivery.id} -->"
+                bot = await self.services.forges.bot()
+                if await find_own(forge, answer.subject.number, bot_login=bot.login, marker=marker) is None:
+                    await forge.create_comment(answer.subject.number, f"{marker}\n{reply.text}")
+            if reply.reaction is not None and answer.comment_id is not None:
+                await forge.react(answer.comment_id, reply.reaction)
         except (ForgeRefused, ForgeGone) as refusal:
             log.info("answer not posted", reason=str(refusal))
         return True
 
-    async def _acknowledge(self, forge: Forge, answer: Answer) -> None:
-        if answer.comment_id is not None:
-            await forge.react(answer.comment_id, "eyes")
+    async def _reply(self, answer: Answer) -> texts.Reply:
+        if answer.topic == "not_allowed":
+            return texts.Reply(text=f"The policy does not allow this: {answer.detail}")
+        if answer.topic != "status":
+            return texts.reply(answer)
+        record = (await self._find(answer.subject)).record
+        if record is None:
+            return texts.Reply(text=texts.no_task())
+        totals = await self.services.ledger.totals(record.spec.id)
+        return texts.Reply(text=texts.status(record, totals.spent))
