@@ -213,16 +213,16 @@ class Agent:
         if not os.path.isdir(cwd):
             raise ValueError(f"cwd '{cwd}' does not exist")
         streams = (fds[2] if len(fds) > 2 else self._null, fds[0], fds[1])
-        trouble, told = os.pipe()
-        pid = os.fork()
-        if pid == 0:
-            _become(message["argv"], message["env"], cwd, streams, told)
-        os.close(told)
-        with os.fdopen(trouble, "rb") as file:
-            failure = file.read()
-        if failure:
-            os.waitpid(pid, 0)
-            raise ValueError(failure.decode("utf-8", "replace"))
+        os.chdir(cwd)  # posix_spawn, much quicker than a fork of Python, has no other way to say where
+        pid = os.posix_spawnp(
+            message["argv"][0],
+            message["argv"],
+            message["env"],
+            file_actions=[(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(streams)],
+            setsid=True,
+            setsigdef=[signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT],
+        )
+        os.chdir("/")
         self._commands[pid] = message["key"]
         return {"pid": pid}
 
@@ -302,22 +302,6 @@ class Agent:
         elif os.path.lexists(path):
             os.remove(path)
         return {}
-
-
-def _become(argv: list[str], env: dict[str, str], cwd: str, streams: tuple[int, int, int], trouble: int) -> None:
-    """The forked child: never returns. Says why on `trouble` when the program cannot be started."""
-    try:
-        os.setsid()
-        for number, fd in enumerate(streams):
-            os.dup2(fd, number)
-        for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT):
-            signal.signal(number, signal.SIG_DFL)
-        os.chdir(cwd)
-        os.execvpe(argv[0], argv, env)  # noqa: S606 - there is no shell to hand it to
-    except (OSError, ValueError) as error:
-        os.write(trouble, f"{argv[0]}: {error}".encode())
-    finally:
-        os._exit(127)
 
 
 def _kill(pid: int, number: int = signal.SIGKILL) -> None:

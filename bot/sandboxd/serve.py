@@ -136,7 +136,7 @@ def _server(app: ASGIApp, accepting: asyncio.Event) -> Server:
         access_log=False,
         log_config=None,
         server_header=False,
-        timeout_keep_alive=300,
+        timeout_keep_alive=400,  # longer than the SDK keeps a connection, so that it never writes into a closing one
         timeout_graceful_shutdown=_CLOSING_SECONDS,
     )
     return Embedded(settings)
