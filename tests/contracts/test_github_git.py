@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from bot.emulators.github import Config, Protection, RepositorySeed, Seed
+from bot.emulators.github import Config, Protection, RepositorySeed, Seed, UserSeed
 from tests.contracts.github_world import HOME, Hub, clone_url, hub, plain_git, receiving
 
 
@@ -183,3 +183,67 @@ async def test_a_world_starts_from_a_folder_or_another_repository(tmp_path):
         assert modes == {"bin/run": "100755", "link": "120000"}
         branch = await world.ask("GET", "/repos/octo-org/history/branches/trunk", token)
         assert branch.json()["commit"]["sha"] == sha
+
+
+FORKED = Config(
+    seed=Seed(
+        users=(
+            UserSeed("octo-dev", "none", permissions={"octo-org/hello": "write"}),
+            UserSeed("octo-stranger", "none"),
+        ),
+        repositories=(
+            RepositorySeed("octo-org/hello", contents={"README.md": "# hello\n"}, private=False),
+            RepositorySeed("octo-stranger/hello", fork_of="octo-org/hello", private=False, installed=False),
+        ),
+    )
+)
+
+
+async def test_a_stranger_proposes_from_a_fork_and_pushes_on(tmp_path):
+    async with receiving() as receiver, hub(FORKED) as world:
+        await world.ask("PATCH", "/app/hook/config", "app", {"url": receiver.url})
+        url = clone_url(world.endpoint, world.token("octo-stranger")).replace("octo-org", "octo-stranger")
+        await plain_git("clone", "--quiet", url, str(tmp_path / "fork"))
+        first = await _commit(tmp_path / "fork", "a.txt", b"a\n")
+        assert (await _push(tmp_path / "fork", "HEAD:refs/heads/idea"))[0] == 0
+        asked = {"title": "Idea", "head": "octo-stranger:idea", "base": "main"}
+        assert (await world.ask("POST", f"{HOME}/pulls", "octo-dev", asked)).status_code == 422
+        pull = await world.ask("POST", f"{HOME}/pulls", "octo-stranger", asked)
+        assert pull.status_code == 201, pull.text
+        assert pull.json()["head"]["repo"]["full_name"] == "octo-stranger/hello"
+        assert pull.json()["head"]["label"] == "octo-stranger:idea"
+        second = await _commit(tmp_path / "fork", "b.txt", b"b\n")
+        assert (await _push(tmp_path / "fork", "HEAD:refs/heads/idea"))[0] == 0
+        await world.endpoint.settle()
+        (moved,) = receiver.named("pull_request", "synchronize")
+        assert (moved.payload["before"], moved.payload["after"]) == (first, second)
+        assert moved.payload["repository"]["full_name"] == "octo-org/hello"
+        token = await world.mint()
+        merged = await world.ask("PUT", f"{HOME}/pulls/1/merge", token, {"sha": second})
+        assert merged.status_code == 200, merged.text
+
+
+async def test_a_public_repository_is_cloned_without_a_credential_and_takes_no_push(tmp_path):
+    async with hub(FORKED) as world:
+        copy = tmp_path / "copy"
+        url = f"{world.endpoint.url}/octo-org/hello.git"
+        assert (await plain_git("clone", "--quiet", url, str(copy))).code == 0
+        await _commit(copy, "a", b"a")
+        assert (await _push(copy, "HEAD:refs/heads/x"))[0] != 0
+
+
+async def test_updating_the_branch_merges_the_base_into_it_and_is_not_for_apps():
+    async with hub() as world:
+        token = await world.mint()
+        pull = await world.pull(token)
+        other = await world.commit({"other": "x"}, parent=await world.tip(), token=token)
+        await world.advance("main", other, token)
+        path = f"{HOME}/pulls/1/update-branch"
+        assert (await world.ask("PUT", path, token, {})).status_code == 403
+        stale = await world.ask("PUT", path, "octo-dev", {"expected_head_sha": other})
+        assert stale.status_code == 422
+        done = await world.ask("PUT", path, "octo-dev", {"expected_head_sha": pull["head"]["sha"]})
+        assert done.status_code == 202
+        head = (await world.ask("GET", f"{HOME}/pulls/1", token)).json()["head"]["sha"]
+        commit = (await world.ask("GET", f"{HOME}/commits/{head}", token)).json()
+        assert [one["sha"] for one in commit["parents"]] == [pull["head"]["sha"], other]

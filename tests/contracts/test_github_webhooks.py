@@ -269,3 +269,31 @@ async def test_a_rebase_with_the_same_patch_rebinds_the_approval(tmp_path):
         assert after != pull["head"]["sha"]
         (review,) = (await world.ask("GET", f"{HOME}/pulls/1/reviews", token)).json()
         assert (review["state"], review["commit_id"]) == ("APPROVED", after)
+
+
+async def test_the_owner_changes_what_the_app_may_reach():
+    async with receiving() as receiver, hub(Config(webhook_url=receiver.url)) as world:
+        token = await world.mint()
+        change = f"{world.endpoint.stand_in_url}/installation"
+        name = f"{OWNER}/{REPO}"
+        assert (await world.http.post(change, json={"action": "removed", "repository": name})).status_code == 202
+        assert (await world.ask("GET", HOME, token)).status_code == 404
+        assert (await world.http.post(change, json={"action": "removed", "repository": name})).status_code == 422
+        assert (await world.http.post(change, json={"action": "added", "repository": name})).status_code == 202
+        assert (await world.ask("GET", HOME, token)).status_code == 200
+        asked = {"action": "permissions", "permissions": {"contents": "read"}}
+        assert (await world.http.post(change, json=asked)).status_code == 202
+        path = f"/app/installations/{world.endpoint.installation_id}"
+        assert (await world.ask("GET", path, "app")).json()["permissions"] == {"contents": "read", "metadata": "read"}
+        assert (await world.http.post(change, json={"action": "deleted"})).status_code == 202
+        assert (await world.ask("GET", HOME, token)).status_code == 401
+        assert (await world.ask("POST", f"{path}/access_tokens", "app")).status_code == 404
+        await world.endpoint.settle()
+        assert sorted(receiver.names()) == [
+            "installation.deleted",
+            "installation.new_permissions_accepted",
+            "installation_repositories.added",
+            "installation_repositories.removed",
+        ]
+        for event in receiver.events:
+            assert event.payload["installation"]["id"] == world.endpoint.installation_id

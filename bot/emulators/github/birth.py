@@ -111,17 +111,20 @@ async def _add_repository(world: World, seed: RepositorySeed) -> None:
         merge_methods=frozenset(seed.merge_methods),
         roles={person.login.lower(): person.role(seed.full_name) for person in world.config.seed.users},
         protections={rule.branch: rule for rule in seed.protections},
+        parent=world.repository(seed.fork_of) if seed.fork_of else None,
     )
     if item.owner.type == "User":
         item.roles[item.owner.login.lower()] = "admin"
     world.registry.repositories[number] = item
-    await _fill(world.bare(item), seed)
+    await _fill(world.bare(item), seed, item.parent.git_dir if item.parent else None)
     _populate(world, item, seed)
 
 
-async def _fill(bare: Bare, seed: RepositorySeed) -> None:
+async def _fill(bare: Bare, seed: RepositorySeed, parent: Path | None) -> None:
     await bare.initialise(seed.default_branch)
-    if seed.repository:
+    if parent is not None:
+        await seeding.from_repository(bare, parent)
+    elif seed.repository:
         await seeding.from_repository(bare, Path(seed.repository))
     elif seed.files:
         await seeding.from_directory(bare, seed.default_branch, Path(seed.files))

@@ -82,12 +82,16 @@ class IssueSeed:
 
 @dataclass(frozen=True, slots=True)
 class RepositorySeed:
-    """A repository made from `files` (a directory), `contents` (path to text) or `repository` (a git repository)."""
+    """A repository made from `files` (a directory), `contents` (path to text) or `repository` (a git repository).
+
+    `fork_of` names an earlier repository of the seed instead; its owner is then a person of the seed.
+    """
 
     full_name: str
     files: str | None = None
     contents: Mapping[str, str] = field(default_factory=dict)
     repository: str | None = None
+    fork_of: str | None = None
     default_branch: str = "main"
     private: bool = True
     installed: bool = True

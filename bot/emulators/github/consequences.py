@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.emulators.github.gitside import history
 from bot.emulators.github.gitside.bare import ZERO
@@ -54,14 +54,32 @@ def _open_pulls(scene: Scene) -> list[tuple[Issue, Pull]]:
 
 
 async def _head_moved(scene: Scene, move: Moved) -> None:
+    """Pull requests from this branch: into the same repository, or from this fork into its parent."""
     for issue, pull in _open_pulls(scene):
-        if f"refs/heads/{pull.head_ref}" != move.ref:
-            continue
-        if move.new == ZERO:
-            close(scene, issue)
-            on_pull(scene, "closed", issue)
-        elif pull.head_sha != move.new:
-            await _synchronize(scene, issue, pull, move)
+        if _is_head(scene, pull, move):
+            await _follow_head(scene, issue, pull, move)
+    parent = scene.repository.parent
+    if parent is None:
+        return
+    there = replace(scene, repository=parent)
+    async with parent.lock:
+        for issue, pull in _open_pulls(there):
+            if _is_head(scene, pull, move):
+                if move.new != ZERO:
+                    await scene.world.bare(parent).borrow(scene.repository.git_dir, move.ref)
+                await _follow_head(there, issue, pull, move)
+
+
+def _is_head(scene: Scene, pull: Pull, move: Moved) -> bool:
+    return pull.head_repository is scene.repository and f"refs/heads/{pull.head_ref}" == move.ref
+
+
+async def _follow_head(scene: Scene, issue: Issue, pull: Pull, move: Moved) -> None:
+    if move.new == ZERO:
+        close(scene, issue)
+        on_pull(scene, "closed", issue)
+    elif pull.head_sha != move.new:
+        await _synchronize(scene, issue, pull, move)
 
 
 async def _synchronize(scene: Scene, issue: Issue, pull: Pull, move: Moved) -> None:

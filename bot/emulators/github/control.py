@@ -11,9 +11,10 @@ from starlette.requests import Request
 
 from bot.emulators.github.call import Reply
 from bot.emulators.github.clock import stamp
+from bot.emulators.github.installing import change_installation
 from bot.emulators.github.shapes.apps import delivery_detail
 from bot.emulators.github.urls import Urls
-from bot.emulators.github.webhooks.events import on_installation, ping
+from bot.emulators.github.webhooks.events import ping
 from bot.emulators.github.world import World
 
 
@@ -47,7 +48,8 @@ class Control:
                 ping(self._world, _urls(request))
                 return Reply({}, 202)
             case "POST", "installation":
-                return self._installation(request, str(asked.get("action", "created")))
+                done = change_installation(self._world, str(asked.get("action", "created")), asked, _urls(request))
+                return Reply({}, 202) if done else Reply({"message": "nothing to change"}, 422)
             case _:
                 return Reply({"message": "Not Found"}, 404)
 
@@ -66,11 +68,6 @@ class Control:
             "deliveries": len(sent),
             "deliveries ok": sum(1 for item in sent if item.status == "OK"),
         }
-
-    def _installation(self, request: Request, action: str) -> Reply:
-        for installation in self._world.registry.installations.values():
-            on_installation(self._world, installation, action, installation.account, _urls(request))
-        return Reply({}, 202)
 
 
 def _urls(request: Request) -> Urls:

@@ -125,6 +125,7 @@ TABLE: dict[str, Rule] = {
     f"GET {_R}/pulls/{{number}}/commits": _reads("pull_requests"),
     f"GET {_R}/pulls/{{number}}/merge": _reads("pull_requests"),
     f"PUT {_R}/pulls/{{number}}/merge": _writes("contents"),
+    f"PUT {_R}/pulls/{{number}}/update-branch": _writes("pull_requests"),
     f"GET {_R}/pulls/{{number}}/reviews": _reads("pull_requests"),
     f"POST {_R}/pulls/{{number}}/reviews": _writes("pull_requests", "read"),
     f"GET {_R}/pulls/{{number}}/reviews/{{review_id}}": _reads("pull_requests"),

@@ -96,6 +96,7 @@ class Statistics:
 class Pull:
     id: int
     node_id: str
+    head_repository: Repository
     head_ref: str
     head_sha: str
     base_ref: str
@@ -187,6 +188,7 @@ class Repository:
     drafts_supported: bool = True
     delete_branch_on_merge: bool = False
     merge_methods: frozenset[str] = frozenset({"merge", "squash", "rebase"})
+    parent: Repository | None = None
     archived: bool = False
     born: bool = False
     """Whether a branch was ever seen; it saves asking git before every call."""

@@ -11,7 +11,7 @@ from typing import IO, Protocol
 from starlette.requests import Request
 
 from bot.custody.git import GitError, spawn
-from bot.emulators.github.auth import Actor, identify
+from bot.emulators.github.auth import NOBODY, Actor, identify
 from bot.emulators.github.call import Reply
 from bot.emulators.github.consequences import Moved, after_refs_moved
 from bot.emulators.github.errors import ApiError
@@ -63,14 +63,14 @@ class SmartHttp:
         pushes = service == "git-receive-pack"
         if service not in {"git-upload-pack", "git-receive-pack"}:
             return Reply(raw=b"Please upgrade your git client.\n", status=403, media_type="text/plain")
-        if "authorization" not in request.headers:
-            return _UNAUTHORISED
         try:
-            actor = identify(self._world, request.headers["authorization"])
+            actor = identify(self._world, request.headers.get("authorization"))
         except ApiError:
             return _UNAUTHORISED
         trace.actor = actor.name
         repository = self._world.repository(f"{owner}/{name}") or self._world.moved(f"{owner}/{name}")
+        if actor is NOBODY and (repository is None or repository.private or pushes):
+            return _UNAUTHORISED
         if repository is None:
             return _MISSING
         refused, trace.permission = _admit(self._world, actor, repository, pushes=pushes)
@@ -220,7 +220,7 @@ def _admit(world: World, actor: Actor, repository: Repository, *, pushes: bool) 
             return _denied(repository, actor), "-"
         return None, f"contents:{level}"
     if actor.user is None:
-        return _UNAUTHORISED, "-"
+        return (None, "public") if actor is NOBODY else (_UNAUTHORISED, "-")
     role = world.role(repository, actor.user)
     if role == "none":
         return _MISSING, "-"

@@ -140,6 +140,11 @@ class Bare:
         told = await self.run("update-ref", "--no-deref", name, new, old, ok=_MAYBE)
         return told.code == 0
 
+    async def borrow(self, other: Path, ref: str) -> None:
+        """Copy the objects behind a ref of another repository on this machine; no ref is moved."""
+        fetch = ["fetch", "--quiet", "--no-write-fetch-head", "--no-tags", str(other), ref]
+        await git(fetch, git_dir=self.path, protocols="file")
+
     async def force(self, name: str, new: str) -> None:
         await self.run("update-ref", "--no-deref", name, new)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bot.emulators.github.call import Call, Handler, Reply
 from bot.emulators.github.config import Protection
 from bot.emulators.github.consequences import Moved, after_refs_moved, settle_merged
-from bot.emulators.github.errors import ApiError, forbidden, not_found
+from bot.emulators.github.errors import ApiError, forbidden, not_accessible, not_found
 from bot.emulators.github.gitside import history
 from bot.emulators.github.gitside.bare import ZERO, is_sha
 from bot.emulators.github.gitside.commits import Draft, Identity, read_commit, read_commits, web_flow, write_commit
@@ -17,7 +17,7 @@ from bot.emulators.github.routes.scene import scene
 from bot.emulators.github.webhooks.events import on_pull
 from bot.emulators.github.world import at_least
 
-_R = "/repos/{owner}/{repo}/pulls/{number}/merge"
+_R = "/repos/{owner}/{repo}/pulls/{number}"
 _REFUSED_METHOD = {
     "merge": "Merge commits are not allowed on this repository.",
     "squash": "Squash merges are not allowed on this repository.",
@@ -140,7 +140,7 @@ async def _refuse_workflows(call: Call, pull: Pull) -> None:
 
 async def _words(call: Call, issue: Issue, pull: Pull, method: str, base: str) -> tuple[str, str]:
     """Title and message: what the caller says, else what GitHub makes of the editable title and the commits."""
-    owner = call.repository.owner.login
+    owner = pull.head_repository.owner.login
     if method == "squash":
         title = f"{issue.title} (#{issue.number})"
         shas = await history.between(call.bare, base, pull.head_sha)
@@ -193,7 +193,7 @@ async def _finish(call: Call, attempt: _Merge, sha: str) -> None:
     await after_refs_moved(place, [Moved(f"refs/heads/{pull.base_ref}", attempt.base, sha)])
     if pull.base_ref == call.repository.default_branch:
         close_mentioned(place, f"{issue.body or ''}\n{attempt.title}\n{attempt.message}")
-    if call.repository.delete_branch_on_merge:
+    if call.repository.delete_branch_on_merge and pull.head_repository is call.repository:
         await call.bare.drop(f"refs/heads/{pull.head_ref}")
         await after_refs_moved(place, [Moved(f"refs/heads/{pull.head_ref}", pull.head_sha, ZERO)])
 
@@ -207,4 +207,35 @@ async def _move_base(call: Call, pull: Pull, base: str) -> None:
     await after_refs_moved(scene(call), [Moved(f"refs/heads/{pull.base_ref}", base, sha)])
 
 
-HANDLERS: dict[str, Handler] = {f"GET {_R}": is_merged, f"PUT {_R}": merge}
+async def update_branch(call: Call) -> Reply:
+    """Merge the base into the head: a new head that nobody has reviewed. Apps are not let in here."""
+    issue, pull = call.pull()
+    if call.by_app or pull.head_repository is not call.repository:
+        raise not_accessible()
+    expected = call.body.optional_text("expected_head_sha")
+    if expected is not None and expected != pull.head_sha:
+        raise ApiError(422, "expected head sha didn\u2019t match current head ref.")
+    base = await call.bare.ref(f"refs/heads/{pull.base_ref}")
+    if issue.state != "open" or base is None or await history.is_ancestor(call.bare, base, pull.head_sha):
+        raise ApiError(422, "There are no new commits on the base branch.")
+    tree = await history.merged_tree(call.bare, pull.head_sha, base)
+    if tree is None:
+        raise ApiError(422, "merge conflict between base and head")
+    now = call.world.clock.now()
+    author = Identity(call.user.login, call.user.email, now)
+    text = f"Merge branch '{pull.base_ref}' into {pull.head_ref}\n"
+    draft = Draft(tree, (pull.head_sha, base), text, author, web_flow(now), sign=True)
+    sha = await write_commit(call.bare, draft)
+    old, name = pull.head_sha, f"refs/heads/{pull.head_ref}"
+    if not await call.bare.move(name, sha, old):
+        raise ApiError(422, "Head branch was modified.")
+    await after_refs_moved(scene(call), [Moved(name, old, sha)])
+    url = call.urls.repo(call.repository.full_name, f"/pulls/{issue.number}")
+    return Reply({"message": "Updating pull request branch.", "url": url}, 202)
+
+
+HANDLERS: dict[str, Handler] = {
+    f"GET {_R}/merge": is_merged,
+    f"PUT {_R}/merge": merge,
+    f"PUT {_R}/update-branch": update_branch,
+}

@@ -9,7 +9,7 @@ from bot.emulators.github.consequences import compute_mergeable, dismiss_approva
 from bot.emulators.github.errors import ApiError, custom, forbidden, invalid, unprocessable
 from bot.emulators.github.gitside import history
 from bot.emulators.github.gitside.commits import read_commits
-from bot.emulators.github.records import Issue, Pull, User
+from bot.emulators.github.records import Issue, Pull, Repository, User
 from bot.emulators.github.routes.issues import check_texts, open_issue, set_state
 from bot.emulators.github.routes.paging import paged
 from bot.emulators.github.routes.scene import scene
@@ -35,9 +35,7 @@ async def list_pulls(call: Call) -> Reply:
         found = [(issue, pull) for issue, pull in found if issue.state == state]
     head = call.query.get("head")
     if head:
-        owner, _, ref = head.partition(":")
-        mine = owner.lower() == call.repository.owner.login.lower()
-        found = [(issue, pull) for issue, pull in found if mine and pull.head_ref == ref]
+        found = [(issue, pull) for issue, pull in found if _label(pull).lower() == head.lower()]
     base = call.query.get("base")
     if base:
         found = [(issue, pull) for issue, pull in found if pull.base_ref == base]
@@ -47,18 +45,19 @@ async def list_pulls(call: Call) -> Reply:
 
 async def create_pull(call: Call) -> Reply:
     title, body = call.body.text("title"), call.body.optional_text("body")
-    head, base = _head(call), call.body.text("base")
+    (source, head), base = _head(call), call.body.text("base")
     check_texts(title, body)
     draft = call.body.flag("draft")
     if draft and not call.repository.drafts_supported:
         raise unprocessable("Draft pull requests are not supported in this repository.")
-    head_sha, base_sha = await _tips(call, head, base)
+    head_sha, base_sha = await _tips(call, source, head, base)
     issue = open_issue(call.world, call.repository, call.user, title, body)
     number, node = call.world.ids.new("PR")
     issue.by_app = call.by_app
     issue.pull = Pull(
         id=number,
         node_id=node,
+        head_repository=source,
         head_ref=head,
         head_sha=head_sha,
         base_ref=base,
@@ -75,29 +74,40 @@ async def create_pull(call: Call) -> Reply:
     return Reply(shape, 201, headers={"Location": shape["url"]})
 
 
-def _head(call: Call) -> str:
-    """Only branches of the same repository: forks are out of this stand-in's world."""
+def _label(pull: Pull) -> str:
+    return f"{pull.head_repository.owner.login}:{pull.head_ref}"
+
+
+def _head(call: Call) -> tuple[Repository, str]:
+    """`branch`, or `owner:branch` of this repository or of a fork of it that the caller may write to."""
     head = call.body.text("head")
     owner, colon, ref = head.partition(":")
     if not colon:
-        return head
-    if owner.lower() != call.repository.owner.login.lower():
-        raise invalid("PullRequest", "head")
-    return ref
+        return call.repository, head
+    if owner.lower() == call.repository.owner.login.lower():
+        return call.repository, ref
+    for fork in call.world.registry.repositories.values():
+        if fork.parent is call.repository and fork.owner.login.lower() == owner.lower():
+            if call.by_app or not at_least(call.world.role(fork, call.user), "write"):
+                break
+            return fork, ref
+    raise invalid("PullRequest", "head")
 
 
-async def _tips(call: Call, head: str, base: str) -> tuple[str, str]:
+async def _tips(call: Call, source: Repository, head: str, base: str) -> tuple[str, str]:
     """The two ends of a new pull request, or the reason why there can be none."""
-    head_sha = await call.bare.ref(f"refs/heads/{head}")
+    head_sha = await call.world.bare(source).ref(f"refs/heads/{head}")
     base_sha = await call.bare.ref(f"refs/heads/{base}")
     if head_sha is None:
         raise invalid("PullRequest", "head")
     if base_sha is None:
         raise invalid("PullRequest", "base")
-    owner = call.repository.owner.login
+    if source is not call.repository:
+        await call.bare.borrow(source.git_dir, f"refs/heads/{head}")
     for issue, pull in call.repository.pulls():
-        if issue.state == "open" and (pull.head_ref, pull.base_ref) == (head, base):
-            raise custom("PullRequest", f"A pull request already exists for {owner}:{head}.")
+        same = (pull.head_repository, pull.head_ref, pull.base_ref) == (source, head, base)
+        if same and issue.state == "open":
+            raise custom("PullRequest", f"A pull request already exists for {_label(pull)}.")
     if await history.merge_base(call.bare, base_sha, head_sha) is None:
         raise custom("PullRequest", f"The {head} branch has no history in common with {base}")
     if await history.is_ancestor(call.bare, head_sha, base_sha):
@@ -193,7 +203,7 @@ async def _retarget(call: Call, issue: Issue, pull: Pull, base: str) -> dict[str
 async def _check_reopening(call: Call, issue: Issue, pull: Pull, state: str) -> None:
     if state != "open" or issue.state == "open":
         return
-    tip = await call.bare.ref(f"refs/heads/{pull.head_ref}")
+    tip = await call.world.bare(pull.head_repository).ref(f"refs/heads/{pull.head_ref}")
     if tip is None:
         raise custom("PullRequest", "state cannot be changed. The repository that submitted this PR's branch is gone.")
     if tip != pull.head_sha:

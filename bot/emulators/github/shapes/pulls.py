@@ -78,7 +78,7 @@ def simple(repository: Repository, item: Issue, urls: Urls, *, old: bool) -> dic
         "review_comment_url": links["review_comment"],
         "comments_url": links["comments"],
         "statuses_url": links["statuses"],
-        "head": _side(repository, facts.head_ref, facts.head_sha, urls),
+        "head": _side(facts.head_repository, facts.head_ref, facts.head_sha, urls),
         "base": _side(repository, facts.base_ref, facts.base_sha, urls),
         "_links": {name: {"href": address} for name, address in links.items()},
         "author_association": association(repository, item.user),

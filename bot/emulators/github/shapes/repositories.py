@@ -63,7 +63,7 @@ def minimal(item: Repository, urls: Urls) -> dict[str, Any]:
         "owner": user(item.owner, urls),
         "html_url": urls.html(item.full_name),
         "description": None,
-        "fork": False,
+        "fork": item.parent is not None,
         "url": api,
         **{name: api + tail for name, tail in _TAILS.items()},
     }

@@ -85,20 +85,38 @@ def on_installation(world: World, installation: Installation, action: str, sende
         {
             "action": action,
             "installation": apps.installation(installation, world.app, urls),
-            "repositories": [
-                {
-                    "id": item.id,
-                    "node_id": item.node_id,
-                    "name": item.name,
-                    "full_name": item.full_name,
-                    "private": item.private,
-                }
-                for item in covered
-            ],
+            "repositories": [_named(item) for item in covered],
             "requester": None,
             "sender": people.user(sender, urls),
         },
     )
+
+
+def on_installation_repositories(
+    world: World, installation: Installation, action: str, repository: Repository, urls: Urls
+) -> None:
+    world.courier.send(
+        "installation_repositories",
+        {
+            "action": action,
+            "installation": apps.installation(installation, world.app, urls),
+            "repository_selection": "selected",
+            "repositories_added": [_named(repository)] if action == "added" else [],
+            "repositories_removed": [_named(repository)] if action == "removed" else [],
+            "requester": None,
+            "sender": people.user(installation.account, urls),
+        },
+    )
+
+
+def _named(item: Repository) -> dict[str, Any]:
+    return {
+        "id": item.id,
+        "node_id": item.node_id,
+        "name": item.name,
+        "full_name": item.full_name,
+        "private": item.private,
+    }
 
 
 def ping(world: World, urls: Urls) -> None:
