@@ -235,20 +235,20 @@ PARTS = st.sampled_from(
 HOSTILE = st.lists(PARTS, max_size=40).map("".join)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(HOSTILE)
 def test_nothing_active_is_ever_left(text: str):
     made = publishable(text)
     assert dangers(made) == []
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(HOSTILE)
 def test_publishing_again_leaves_nothing_active_either(text: str):
     assert dangers(publishable(publishable(text))) == []
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.one_of(HOSTILE, st.text()))
 def test_a_title_never_acts(text: str):
     made = publishable_line(text)
@@ -260,7 +260,7 @@ def test_a_title_never_acts(text: str):
     ] == []
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.text(), st.integers(20, 200))
 def test_any_text_at_any_length(text: str, length: int):
     made = publishable(text, Limits(length=length))

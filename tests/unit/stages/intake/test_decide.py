@@ -1,0 +1,290 @@
+"""Who may ask for what, and what happens then."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bot.domain.action import (
+    Action,
+    Answer,
+    ClosedMessage,
+    Command,
+    CommandMessage,
+    Nothing,
+    PullMessage,
+    ReviewMessage,
+    StartTask,
+    TellTask,
+    Verb,
+)
+from bot.domain.event import Actor, Event, Ignored, IssueClosed, PullActivity, ReviewState
+from bot.domain.ids import CommentId, CommitId, ReviewId, UserId
+from bot.domain.pull import Permission
+from bot.stages.intake.decide import IntakeFacts, decide, needs_permission
+from tests.unit.stages.intake.builders import (
+    ANA,
+    APP,
+    BOT,
+    ISSUE,
+    PULL,
+    SHA,
+    commented,
+    labelled,
+    pull_changed,
+    reviewed,
+    spec,
+)
+
+UNREAD = IntakeFacts(bot=BOT.id, app=APP)
+WRITER = replace(UNREAD, permission=Permission.WRITE)
+READER = replace(UNREAD, permission=Permission.READ)
+NOBODY = replace(UNREAD, permission=Permission.NONE)
+LIVE = spec()
+OTHER_BOT = Actor(UserId(50), "helper[bot]", is_bot=True)
+HASH = "0123456789ab"
+ID = CommentId(31)
+
+
+def working(facts: IntakeFacts = WRITER) -> IntakeFacts:
+    return replace(facts, live=LIVE, latest=LIVE)
+
+
+def ended(facts: IntakeFacts = WRITER) -> IntakeFacts:
+    return replace(facts, latest=LIVE)
+
+
+def reason(action: Action) -> str:
+    assert isinstance(action, Nothing), action
+    return action.reason
+
+
+class TestLabels:
+    def test_the_label_starts_a_task_with_the_text_of_that_moment(self):
+        assert decide(labelled(), WRITER) == StartTask(
+            ISSUE, ANA, "label:5:2026-11-29T10:00:00Z", "Sum is wrong", "1 + 1 = 3"
+        )
+
+    def test_two_deliveries_of_one_label_carry_one_trigger(self):
+        first, second = decide(labelled(), WRITER), decide(labelled(body="edited since"), WRITER)
+        assert isinstance(first, StartTask)
+        assert isinstance(second, StartTask)
+        assert first.trigger == second.trigger
+
+    def test_the_configured_name_counts_in_any_case(self):
+        facts = replace(WRITER, label="Robot")
+        assert isinstance(decide(labelled(label="robot"), facts), StartTask)
+        assert "is not `Robot`" in reason(decide(labelled(), facts))
+
+    @pytest.mark.parametrize("actor", [BOT, OTHER_BOT])
+    def test_a_bot_starts_nothing_by_label(self, actor: Actor):
+        assert "set by a bot" in reason(decide(labelled(actor=actor), WRITER))
+
+    def test_without_a_known_permission_nothing_happens(self):
+        assert "not known" in reason(decide(labelled(), UNREAD))
+
+    @pytest.mark.parametrize("facts", [READER, NOBODY])
+    def test_labelling_needs_less_than_write_so_it_is_refused(self, facts: IntakeFacts):
+        assert decide(labelled(), facts) == Answer(ISSUE, "refused")
+
+    def test_a_label_on_a_pull_request_has_a_defined_answer(self):
+        assert decide(labelled(subject=PULL), WRITER) == Answer(PULL, "label_on_pull", "agent")
+        assert decide(labelled(subject=PULL), working()) == Answer(PULL, "label_on_pull", "agent")
+
+    def test_a_closed_issue_is_left_alone(self):
+        assert decide(labelled(open=False), WRITER) == Answer(ISSUE, "closed")
+
+    def test_a_second_task_is_not_started_beside_the_first(self):
+        assert decide(labelled(), working()) == Answer(ISSUE, "already_running", LIVE.id)
+
+    def test_an_ended_task_does_not_keep_a_new_one_away(self):
+        assert isinstance(decide(labelled(), ended()), StartTask)
+
+
+class TestComments:
+    @pytest.mark.parametrize("verb", ["run", "fix"])
+    def test_run_starts_a_task_with_what_the_comment_adds(self, verb: str):
+        assert decide(commented(f"/agent {verb} gently"), WRITER) == StartTask(
+            ISSUE, ANA, "comment:31", "Sum is wrong", "1 + 1 = 3\n\ngently", ID
+        )
+
+    def test_run_on_an_empty_issue_is_what_the_comment_says(self):
+        action = decide(commented("/agent run", subject_body=""), WRITER)
+        assert isinstance(action, StartTask)
+        assert action.request == ""
+
+    def test_run_where_a_task_lives_is_answered_on_the_issue_and_told_on_the_pull_request(self):
+        assert decide(commented(), working()) == Answer(ISSUE, "already_running", LIVE.id, ID)
+        assert decide(commented("/agent fix x", subject=PULL), working()) == TellTask(
+            PULL, CommandMessage(ANA, Command(Verb.FIX, "x"), ID), answer_without_task=True
+        )
+
+    def test_run_on_a_pull_request_of_somebody_else_is_answered(self):
+        assert decide(commented(subject=PULL), WRITER) == Answer(PULL, "pull_without_task", comment_id=ID)
+
+    @pytest.mark.parametrize(
+        ("body", "command"),
+        [
+            ("/agent plan", Command(Verb.PLAN)),
+            ("/agent stop", Command(Verb.STOP)),
+            ("/agent status", Command(Verb.STATUS)),
+            (f"/agent approve {HASH} allow:binary", Command(Verb.APPROVE, HASH, ("binary",))),
+            (f"/agent merge {HASH}", Command(Verb.MERGE, HASH)),
+        ],
+    )
+    @pytest.mark.parametrize("facts", [WRITER, working(), ended()])
+    def test_commands_to_a_task_are_told_and_answered_when_there_is_none(
+        self, body: str, command: Command, facts: IntakeFacts
+    ):
+        assert decide(commented(body), facts) == TellTask(
+            ISSUE, CommandMessage(ANA, command, ID), answer_without_task=True
+        )
+
+    def test_retry_starts_the_ended_task_again_with_its_own_text(self):
+        for subject in (ISSUE, PULL):
+            again = decide(
+                commented("/agent retry with care", subject=subject, title="new", subject_body="new"), ended()
+            )
+            assert again == StartTask(ISSUE, ANA, "comment:31", "Sum is wrong", "as it was then\n\nwith care", ID)
+
+    def test_retry_tells_a_live_task_and_starts_where_there_never_was_one(self):
+        assert isinstance(decide(commented("/agent retry"), working()), TellTask)
+        assert isinstance(decide(commented("/agent retry"), WRITER), StartTask)
+        assert isinstance(decide(commented("/agent retry", subject=PULL), WRITER), TellTask)
+
+    def test_help_is_answered_everywhere(self):
+        for event in (
+            commented("/agent"),
+            commented("/agent help", open=False),
+            commented("/agent help", subject=PULL),
+        ):
+            assert decide(event, WRITER) == Answer(event.subject, "help", comment_id=ID)
+
+    @pytest.mark.parametrize(
+        ("body", "topic", "detail"),
+        [
+            ("/agent run\n/agent stop", "several", ""),
+            ("/agent dance", "unknown", "dance"),
+            ("/agent approve", "needs_hash", "approve"),
+            ("/agent run\u200b", "invisible", ""),
+        ],
+    )
+    def test_a_fault_is_answered_and_runs_nothing(self, body: str, topic: str, detail: str):
+        assert decide(commented(body), working()) == Answer(ISSUE, topic, detail, ID)
+
+    @pytest.mark.parametrize("facts", [UNREAD, WRITER])
+    @pytest.mark.parametrize(
+        "changes",
+        [{"actor": BOT}, {"by_app": APP}, {"actor": replace(BOT, is_bot=False)}],
+    )
+    def test_our_own_comments_command_nothing(self, facts: IntakeFacts, changes: dict[str, Any]):
+        assert reason(decide(commented(**changes), facts)) == "our own comment"
+
+    @pytest.mark.parametrize("body", ["/agent run", "/agent dance", "/agent stop"])
+    def test_a_bot_is_never_answered(self, body: str):
+        assert reason(decide(commented(body, actor=OTHER_BOT), WRITER)) == "a bot commands nothing"
+
+    def test_a_person_through_another_app_commands(self):
+        assert isinstance(decide(commented(by_app=APP + 1), WRITER), StartTask)
+
+    def test_text_without_command_does_nothing(self):
+        assert reason(decide(commented("> /agent run\n\nwhat is this?"), working())) == "no command"
+
+    @pytest.mark.parametrize("body", ["/agent run", "/agent dance", "/agent stop", "/agent help"])
+    def test_readers_get_a_reaction_and_strangers_nothing(self, body: str):
+        assert decide(commented(body), READER) == Answer(ISSUE, "refused", comment_id=ID)
+        assert reason(decide(commented(body), NOBODY)) == "the sender has no access"
+        assert "not known" in reason(decide(commented(body), UNREAD))
+
+    def test_a_closed_subject_is_left_alone_but_told_about_and_stopped(self):
+        for body in ("/agent run", "/agent retry", f"/agent merge {HASH}", "/agent plan"):
+            assert decide(commented(body, open=False), ended()) == Answer(ISSUE, "closed", comment_id=ID)
+        for body in ("/agent status", "/agent stop"):
+            assert isinstance(decide(commented(body, open=False), working()), TellTask)
+
+    def test_in_a_locked_conversation_only_stop_is_heard(self):
+        for body in ("/agent run", "/agent dance", f"/agent merge {HASH}"):
+            assert reason(decide(commented(body, locked=True), working())) == "the conversation is locked"
+        assert isinstance(decide(commented("/agent stop", locked=True), working()), TellTask)
+
+
+class TestReviews:
+    @pytest.mark.parametrize("state", [ReviewState.APPROVED, ReviewState.CHANGES_REQUESTED])
+    def test_a_writers_review_is_told_as_received(self, state: ReviewState):
+        event = reviewed(state=state, body="good")
+        message = ReviewMessage(ANA, ReviewId(41), state, CommitId(SHA), "good")
+        assert decide(event, working()) == TellTask(PULL, message)
+
+    def test_a_dismissal_is_told_whoever_did_it(self):
+        event = reviewed(state=ReviewState.DISMISSED, actor=OTHER_BOT, reviewer=OTHER_BOT)
+        assert isinstance(decide(event, working(UNREAD)), TellTask)
+
+    @pytest.mark.parametrize("state", [ReviewState.COMMENTED, ReviewState.PENDING])
+    def test_a_comment_or_draft_asks_for_nothing(self, state: ReviewState):
+        assert "asks for nothing" in reason(decide(reviewed(state=state), working()))
+
+    @pytest.mark.parametrize("reviewer", [BOT, OTHER_BOT, replace(BOT, is_bot=False)])
+    def test_a_bots_review_is_nothing(self, reviewer: Actor):
+        assert "bot's review" in reason(decide(reviewed(reviewer=reviewer), working()))
+
+    def test_a_readers_review_is_nothing(self):
+        assert reason(decide(reviewed(), working(READER))) == "the reviewer may not write"
+        assert reason(decide(reviewed(), working(UNREAD))) == "what the reviewer may do is not known"
+
+    def test_a_review_elsewhere_is_nothing(self):
+        assert "no task" in reason(decide(reviewed(), ended()))
+
+
+class TestPullRequestsAndIssues:
+    def test_a_change_of_the_tasks_pull_request_is_told_whoever_did_it(self):
+        for actor in (ANA, OTHER_BOT):
+            event = pull_changed(actor=actor, activity=PullActivity.CLOSED, merged=True)
+            message = PullMessage(actor, PullActivity.CLOSED, CommitId(SHA), merged=True)
+            assert decide(event, working(UNREAD)) == TellTask(PULL, message)
+
+    def test_our_own_acts_and_other_pull_requests_are_nothing(self):
+        assert reason(decide(pull_changed(actor=BOT), working())) == "our own act"
+        assert "no task" in reason(decide(pull_changed(), WRITER))
+
+    def test_a_closed_issue_stops_its_task(self):
+        assert decide(IssueClosed(ISSUE, ANA), working(UNREAD)) == TellTask(ISSUE, ClosedMessage(ANA))
+        assert reason(decide(IssueClosed(ISSUE, BOT), working())) == "our own act"
+        assert "no task" in reason(decide(IssueClosed(ISSUE, ANA), ended()))
+
+    def test_an_ignored_event_keeps_its_reason(self):
+        assert decide(Ignored("because"), WRITER) == Nothing("because")
+
+
+EVENTS: list[Event] = [
+    labelled(),
+    labelled(label="bug"),
+    labelled(actor=OTHER_BOT),
+    labelled(subject=PULL, open=False),
+    *(commented(body) for body in ("hi", "/agent run", "/agent dance", "/agent stop", "/agent help")),
+    commented(actor=BOT),
+    commented(actor=OTHER_BOT),
+    commented(locked=True),
+    *(reviewed(state=state) for state in ReviewState),
+    reviewed(reviewer=OTHER_BOT),
+    pull_changed(),
+    IssueClosed(ISSUE, ANA),
+    Ignored("x"),
+]
+
+
+@pytest.mark.parametrize("base", [UNREAD, working(UNREAD), ended(UNREAD)])
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.kind)
+def test_the_permission_is_read_exactly_where_it_matters(event: Event, base: IntakeFacts):
+    answers = {decide(event, replace(base, permission=permission)) for permission in (*Permission, None)}
+    assert needs_permission(event, base) == (len(answers) > 1)
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.kind)
+@pytest.mark.parametrize("facts", [UNREAD, READER, NOBODY, ended(READER)])
+def test_nobody_without_write_starts_or_commands_anything(event: Event, facts: IntakeFacts):
+    action = decide(event, facts)
+    assert not isinstance(action, StartTask | TellTask)
+    if isinstance(action, Answer):
+        assert action.topic == "refused"
