@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 
+import httpx
 import jwt
 import pytest
 
@@ -216,3 +218,35 @@ async def test_the_log_names_actor_and_permission_of_each_request():
         ]
         bill = (await world.http.get("/_stand-in/bill")).json()
         assert (bill["requests"], bill["tokens minted"], bill["mutations"]) == (3, 1, 1)
+
+
+async def test_an_app_is_registered_by_manifest_with_a_code_that_works_once():
+    async with hub() as world:
+        manifest = {
+            "name": "My Agent",
+            "url": "http://127.0.0.1/",
+            "hook_attributes": {"url": "http://127.0.0.1:9/hooks"},
+            "redirect_url": "http://127.0.0.1:9/back",
+            "default_permissions": {"contents": "write"},
+        }
+        page = "/organizations/octo-org/settings/apps/new?state=s1"
+        back = await world.http.post(page, data={"manifest": json.dumps(manifest)})
+        assert back.status_code == 302
+        address = httpx.URL(back.headers["location"])
+        assert (address.path, address.params["state"]) == ("/back", "s1")
+        path = f"/app-manifests/{address.params['code']}/conversions"
+        made = await world.http.post(path)
+        assert made.status_code == 201
+        assert made.json().keys() >= {"id", "slug", "client_id", "client_secret", "webhook_secret", "pem"}
+        assert made.json()["pem"] == world.endpoint.private_key_pem
+        assert (await world.http.post(path)).status_code == 404
+        assert (await world.http.post(page, data={"manifest": "{}"})).status_code == 422
+
+
+async def test_a_token_loses_what_the_owner_takes_from_the_installation():
+    async with hub() as world:
+        token = await world.mint()
+        asked = {"action": "permissions", "permissions": {"contents": "read"}}
+        await world.http.post("/_stand-in/installation", json=asked)
+        assert (await world.ask("POST", f"{HOME}/git/blobs", token, {"content": "x"})).status_code == 403
+        assert (await world.ask("GET", f"{HOME}/branches", token)).status_code == 200

@@ -44,10 +44,11 @@ class Actor:
         return self.token.repository_ids is None or repository.id in self.token.repository_ids
 
     def may(self, permission: str, level: str) -> bool:
-        """Whether an installation token holds the permission at that level or above."""
+        """Whether token and installation both hold the permission at that level or above."""
         if self.token is None:
             return False
-        return LEVELS[self.token.permissions.get(permission, "none")] >= LEVELS[level]
+        held = (self.token.permissions, self.token.installation.permissions)
+        return all(LEVELS[granted.get(permission, "none")] >= LEVELS[level] for granted in held)
 
 
 NOBODY = Actor("nobody")

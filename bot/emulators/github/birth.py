@@ -64,6 +64,7 @@ def _app(config: Config) -> App:
         name=config.slug.title(),
         owner=owner,
         bot=bot,
+        private_key_pem=key_pair().private_pem,
         public_key_pem=key_pair().public_pem,
         permissions=dict(config.permissions),
         events=config.events,

@@ -57,6 +57,7 @@ TABLE: dict[str, Rule] = {
     # people and service
     "GET /user": Rule(who="person"),
     "GET /users/{login}": Rule(who="any"),
+    "POST /app-manifests/{code}/conversions": Rule(who="any"),
     "GET /rate_limit": Rule(who="any"),
     "GET /zen": Rule(who="any"),
     "GET /meta": Rule(who="any"),

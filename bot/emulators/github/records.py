@@ -242,6 +242,7 @@ class App:
     name: str
     owner: User
     bot: User
+    private_key_pem: str
     public_key_pem: str
     permissions: dict[str, str]
     events: tuple[str, ...]

@@ -23,6 +23,7 @@ from bot.emulators.github.errors import ApiError, forbidden, not_found
 from bot.emulators.github.faults import Fault
 from bot.emulators.github.gate import admit
 from bot.emulators.github.journal import Entry
+from bot.emulators.github.manifest import SettingsPage
 from bot.emulators.github.permissions import TABLE
 from bot.emulators.github.records import Repository
 from bot.emulators.github.router import Found, Router
@@ -44,7 +45,7 @@ class _Trace:
 
 
 class Service:
-    """Answers everything: REST under `/` and `/api/v3`, GraphQL, git, and the control surface."""
+    """Answers everything: REST under `/` and `/api/v3`, GraphQL, git, App registration, and the control surface."""
 
     def __init__(self, world: World, handlers: Mapping[str, Handler]) -> None:
         self._world = world
@@ -52,6 +53,7 @@ class Service:
         self._router = Router(handlers)
         self._git = SmartHttp(world)
         self._control = Control(world)
+        self._page = SettingsPage(world)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -60,6 +62,8 @@ class Service:
         path = scope.get("raw_path", scope["path"].encode()).split(b"?")[0].decode("latin-1")
         if path.startswith("/_stand-in/"):
             await _send(send, await self._control.answer(request, path.removeprefix("/_stand-in/")))
+        elif self._page.recognises(request.method, path):
+            await _send(send, await self._page.answer(request))
         elif self._git.recognises(path):
             await self._journalled(request, path, send, git=True)
         else:

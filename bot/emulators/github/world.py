@@ -6,6 +6,7 @@ import asyncio
 import secrets
 from collections.abc import Coroutine
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,7 @@ class World:
         self.journal = Journal()
         self.faults = Faults()
         self.registry = Registry({}, {}, {}, {})
+        self.manifest_codes: dict[str, datetime] = {}
         self.courier = Courier(self.clock, self.ids, self.faults, app, config.webhook_timeout_seconds)
         self._tasks: set[asyncio.Task[Any]] = set()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+
 from bot.emulators.github.auth import Narrowing, mint
 from bot.emulators.github.call import Call, Handler, Reply
 from bot.emulators.github.clock import stamp
@@ -114,6 +116,16 @@ async def rate_limit(call: Call) -> Reply:
     return Reply({"resources": dict.fromkeys(names, one), "rate": one})
 
 
+async def convert_manifest(call: Call) -> Reply:
+    """Works once per code, within an hour, and is the only time the key is told."""
+    app = call.world.app
+    expires = call.world.manifest_codes.pop(call.values["code"], None)
+    if expires is None or expires < call.world.clock.now():
+        raise not_found()
+    secret = {"client_secret": secrets.token_hex(20), "webhook_secret": app.webhook_secret, "pem": app.private_key_pem}
+    return Reply({**apps.app(app, call.urls), **secret}, 201)
+
+
 async def zen(_call: Call) -> Reply:
     return Reply(raw=b"Keep it logically awesome.", media_type="text/plain; charset=utf-8")
 
@@ -136,6 +148,7 @@ HANDLERS: dict[str, Handler] = {
     "DELETE /installation/token": revoke_token,
     "GET /user": current_user,
     "GET /users/{login}": get_user,
+    "POST /app-manifests/{code}/conversions": convert_manifest,
     "GET /rate_limit": rate_limit,
     "GET /zen": zen,
     "GET /meta": meta,
