@@ -51,7 +51,7 @@ def _topics_in_use() -> set[str]:
     """The first word that `Answer` and `CommandFault` are built with, wherever this stage builds one."""
     used: set[str] = set()
     for module, place in ((decide, 1), (commands, 0)):
-        for node in ast.walk(ast.parse(Path(module.__file__).read_text())):
+        for node in ast.walk(ast.parse(Path(str(module.__file__)).read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) > place:
                 topic = node.args[place]
                 if node.func.id in {"Answer", "CommandFault"} and isinstance(topic, ast.Constant):
