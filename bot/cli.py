@@ -235,8 +235,7 @@ def policy_check(
     as_json: Json = False,
 ) -> None:
     """Validate the policies against their schema."""
-    from bot.policy.engine import load_policies
-    from bot.settings import load
+    from bot.settings import load, load_policies
 
     where = directory or load().policies
     faults = [str(fault) for fault in load_policies(where).faults]

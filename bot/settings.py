@@ -12,6 +12,9 @@ from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from bot.domain.errors import UserError
+from bot.policy.engine import Policies, check
+from bot.policy.limits import Limits
+from bot.policy.sources import PolicyFault, Source
 
 PROJECT = Path(__file__).resolve().parent.parent
 
@@ -105,3 +108,15 @@ def load() -> Settings:
         name = str(first["loc"][0]) if first["loc"] else "a setting"
         variable = name if name.isupper() else f"PULLWRIGHT_{name.upper()}"
         raise UserError(f"{variable} cannot be used: {first['msg']}.", "Correct it and start again.") from None
+
+
+def load_policies(directory: Path) -> Policies:
+    """The operator's rules as they stand in a directory; a missing file is a fault, so everything is denied."""
+    try:
+        sources = [Source(path.name, path.read_text("utf-8")) for path in sorted(directory.glob("*.cedar"))]
+        schema = (directory / "schema.cedarschema").read_text("utf-8")
+        limits = (directory / "limits.toml").read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        fault = PolicyFault(directory.name, None, f"cannot be read: {error.__class__.__name__}")
+        return Policies((), "", Limits(), faults=(fault,))
+    return check(sources, schema, limits)

@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 
 from bot.domain.ids import TaskId
 from bot.domain.money import MicroUsd, from_dollars
-from bot.policy.engine import load_policies
 from bot.providers.forge.githubkit import AppCredentials, GithubForges
 from bot.providers.llm.anthropic import AnthropicModel
 from bot.providers.llm.estimator import Estimator
@@ -18,7 +17,7 @@ from bot.providers.llm.pricing import PriceBook
 from bot.providers.sandbox.e2b import E2BSandboxes
 from bot.providers.scanner.semgrep import Semgrep
 from bot.providers.store.sql import Store, open_store
-from bot.settings import Settings
+from bot.settings import Settings, load_policies
 from bot.workflow.engine import Engine, EngineSettings
 from bot.workflow.services import ModelChoice, Services
 

@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import cedarpy
 
@@ -110,18 +109,6 @@ def check(sources: Sequence[Source], schema: str, limits: str) -> Policies:
         faults.append(PolicyFault("limits.toml", None, read.message))
         read = Limits()
     return Policies(ordered, schema, read, tuple(statements), tuple(faults), limits)
-
-
-def load_policies(directory: Path) -> Policies:
-    """The operator's rules as they stand in a directory; a missing file is a fault, so everything is denied."""
-    try:
-        sources = [Source(path.name, path.read_text("utf-8")) for path in sorted(directory.glob("*.cedar"))]
-        schema = (directory / "schema.cedarschema").read_text("utf-8")
-        limits = (directory / "limits.toml").read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        fault = PolicyFault(directory.name, None, f"cannot be read: {error.__class__.__name__}")
-        return Policies((), "", Limits(), faults=(fault,))
-    return check(sources, schema, limits)
 
 
 def explain(policies: Policies, question: Question) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
@@ -47,7 +48,10 @@ class DbosJournal:
         async def recorded() -> Any:
             try:
                 await self._guard()
-                return self._values.pack(kind, await _patiently(name, act))
+                began = time.monotonic()
+                value = await _patiently(name, act)
+                log.info("step", step=name, seconds=round(time.monotonic() - began, 3))
+                return self._values.pack(kind, value)
             except TaskEnded as end:
                 return {_ENDED: self._values.pack(Ending, end.ending)}
             except (UserError, CustodyError, ForgeGone, ForgeRefused, Transient, ModelRejected) as fault:

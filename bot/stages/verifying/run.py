@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 
 from bot.custody.mirror import Mirror
@@ -74,8 +75,9 @@ class Verifier:
         settings = self.checks.settings
         test = command or settings.test or "true"
         before, after = await self._contents(change)
-        scan, scan_failures = await self._scan(sandbox, before, after)
-        tests = await run_tests(sandbox, test, settings.test_timeout_seconds)
+        (scan, scan_failures), tests = await asyncio.gather(
+            self._scan(sandbox, before, after), run_tests(sandbox, test, settings.test_timeout_seconds)
+        )
         failures = (
             *compare(self.checks.baseline, tests),
             *from_findings(scan.introduced()),

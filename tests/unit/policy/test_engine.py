@@ -11,9 +11,10 @@ from bot.domain.ids import RepositoryId, TaskId, UserId
 from bot.domain.pull import Permission
 from bot.domain.repository import LandingMode
 from bot.policy.cases import differs, read_case
-from bot.policy.engine import Policies, check, explain, load_policies
+from bot.policy.engine import Policies, check, explain
 from bot.policy.facts import ChangeFacts, MayApprove, MayLand, MayPublish, MayStart, Person, touched
 from bot.policy.sources import Source, split
+from bot.settings import load_policies
 
 ROOT = Path(__file__).parents[3] / "policies"
 CASES = sorted((ROOT / "cases").glob("*.toml"))
