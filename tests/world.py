@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import httpx
 
-from bot.demo.people import Person
+from bot.demo.people import Person, Refused
 from bot.emulators.anthropic import server as anthropic
 from bot.emulators.anthropic.brain import Brain
 from bot.emulators.anthropic.state import Config as AnthropicConfig
@@ -45,7 +45,7 @@ USERS = (
 )
 
 
-class NeverHappened(AssertionError):
+class NeverHappenedError(AssertionError):
     """What a test waited for did not come; carries what the product said last."""
 
 
@@ -85,7 +85,7 @@ class World:
         assert self.process.stdout is not None
         line = await asyncio.wait_for(self.process.stdout.readline(), 60)
         if not line:
-            raise NeverHappened(f"the product did not start:\n{self.log()}")
+            raise NeverHappenedError(f"the product did not start:\n{self.log()}")
         self.url = json.loads(line)["url"]
         self.hub.world.app.webhook_url = f"{self.url}/webhook"
 
@@ -120,18 +120,18 @@ class World:
             if found is not None:
                 return found
             if self.process is not None and self.process.returncode not in {None, -9}:
-                raise NeverHappened(f"the product ended while waiting for {what}:\n{self.log()}")
+                raise NeverHappenedError(f"the product ended while waiting for {what}:\n{self.log()}")
             await asyncio.sleep(0.1)
-        raise NeverHappened(f"{what} never happened\n{await self.said()}\n{self.log()}")
+        raise NeverHappenedError(f"{what} never happened\n{await self.said()}\n{self.log()}")
 
     async def said(self) -> str:
         """Every comment there is, for a failing test's message."""
         lines = []
         for number in range(1, 5):
             try:
-                for comment in await self.rosa.comments(number):
-                    lines.append(f"#{number} {comment['user']['login']}: {comment['body']}")
-            except Exception as error:  # noqa: BLE001 - only for the message
+                comments = await self.rosa.comments(number)
+                lines += [f"#{number} {comment['user']['login']}: {comment['body']}" for comment in comments]
+            except (Refused, httpx.HTTPError) as error:
                 lines.append(f"#{number}: {error}")
                 break
         return "\n".join(lines)

@@ -54,7 +54,7 @@ def needs_permission(event: Event, facts: IntakeFacts) -> bool:
         case Commented():
             return _comment_unheard(event, facts) is None
         case Reviewed():
-            return _review_unheard(event, facts) is None and event.state is not ReviewState.DISMISSED
+            return _review_unheard(event, facts) is None and event.state is ReviewState.CHANGES_REQUESTED
         case PullChanged() | IssueClosed() | Ignored():
             return False
         case _:
@@ -207,7 +207,8 @@ def _review_unheard(event: Reviewed, facts: IntakeFacts) -> Nothing | None:
 
 
 def _on_review(event: Reviewed, facts: IntakeFacts) -> Action:
-    if event.state is not ReviewState.DISMISSED:
+    """Every approval goes to the gate, which says on the pull request why one does not count; asking for work needs write."""
+    if event.state is ReviewState.CHANGES_REQUESTED:
         if facts.permission is None:
             return Nothing("what the reviewer may do is not known")
         if not facts.permission.can_write:

@@ -230,8 +230,12 @@ class TestReviews:
         assert "bot's review" in reason(decide(reviewed(reviewer=reviewer), working()))
 
     def test_a_readers_review_is_nothing(self):
-        assert reason(decide(reviewed(), working(READER))) == "the reviewer may not write"
-        assert reason(decide(reviewed(), working(UNREAD))) == "what the reviewer may do is not known"
+        asked = reviewed(state=ReviewState.CHANGES_REQUESTED)
+        assert reason(decide(asked, working(READER))) == "the reviewer may not write"
+        assert reason(decide(asked, working(UNREAD))) == "what the reviewer may do is not known"
+
+    def test_every_approval_goes_to_the_gate_which_says_why_one_does_not_count(self):
+        assert isinstance(decide(reviewed(), working(READER)), TellTask)
 
     def test_a_review_elsewhere_is_nothing(self):
         assert "no task" in reason(decide(reviewed(), ended()))

@@ -4,49 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from bot.domain.action import Action, Answer, Nothing, StartTask, TellTask
-from bot.domain.event import Actor
-from bot.domain.ids import DeliveryId, InstallationId, RepositoryId, TaskId
+from bot.domain.ids import DeliveryId, InstallationId, TaskId
 from bot.domain.money import MicroUsd
 from bot.domain.pull import Permission
 from bot.domain.task import Ending, Stage
-from bot.providers.forge.port import Forge, ForgeGone
 from bot.providers.store.port import Delivery
 from bot.providers.store.sql import Store, open_store, sqlite_url
 from bot.stages.intake.decide import IntakeSettings
 from bot.stages.intake.run import decide_delivery
-from tests.unit.stages.intake.builders import ANA, APP, BOT, ISSUE, comment, issue, payload, pull, review, user
-
-
-@dataclass
-class Forges:
-    """GitHub as far as intake asks it, with a list of what was asked."""
-
-    permissions: dict[str, Permission] = field(default_factory=lambda: {"ana": Permission.WRITE})
-    gone: bool = False
-    asked: list[str] = field(default_factory=list)
-
-    async def open(self, installation: InstallationId, repository: RepositoryId) -> Forge:
-        if self.gone:
-            raise ForgeGone("404")
-        self.asked.append(f"open {installation} {repository}")
-        return cast(Forge, self)
-
-    async def permission(self, login: str) -> Permission:
-        self.asked.append(login)
-        return self.permissions.get(login, Permission.NONE)
-
-    async def bot(self) -> Actor:
-        return BOT
-
-    async def app_id(self) -> int:
-        return APP
+from tests.unit.stages.intake.builders import ANA, ISSUE, comment, issue, payload, pull, review, user
+from tests.unit.stages.intake.forges import Forges
 
 
 @pytest.fixture
@@ -108,7 +82,7 @@ async def test_nothing_is_asked_of_github_for_nothing(store: Store, forges: Forg
 
 async def test_the_reviewers_permission_counts(store: Store, forges: Forges):
     await with_task(store)
-    body = payload("submitted", pull_request=pull(), review=review())
+    body = payload("submitted", pull_request=pull(), review=review(state="changes_requested"))
     assert await decided(store, forges, "pull_request_review", body) == Nothing("the reviewer may not write")
     forges.permissions["rob"] = Permission.ADMIN
     assert isinstance(await decided(store, forges, "pull_request_review", body), TellTask)
