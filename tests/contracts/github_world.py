@@ -250,3 +250,10 @@ async def plain_git(*args: str, directory: Path | None = None) -> GitResult:
 
 def clone_url(endpoint: Endpoint, token: str, user: str = "x-access-token") -> str:
     return f"http://{user}:{token}@{endpoint.url.removeprefix('http://')}/{OWNER}/{REPO}.git"
+
+
+async def expect(world: Hub, verdict: tuple[int, str], method: str, path: str, who: str, body: object = None) -> None:
+    """The request is refused with this status, in these words."""
+    answer = await world.ask(method, HOME + path, who, body)
+    assert answer.status_code == verdict[0], answer.text
+    assert verdict[1] in answer.text
