@@ -24,7 +24,7 @@ from bot.stages.intake.signature import WebhookSecrets, is_signed
 
 _LOG = logging.getLogger(__name__)
 _DELIVERY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,99}")
-_EVENT = re.compile(r"[a-z][a-z_]{0,59}")
+_EVENT = re.compile(r"[a-z][a-z0-9_]{0,59}")
 _LARGE = 256 * 1024
 """Bodies above this are judged on a thread, so that the loop goes on answering."""
 

@@ -200,6 +200,9 @@ class TestTasks:
         await store.tasks.end(task, Ending(Stage.NEEDS_HUMAN, "tests fail"))
         assert await store.tasks.start(start(), BUDGET) is None
         assert await store.tasks.start(start(number=6), BUDGET) is None
+        assert await store.tasks.triggered(RepositoryId(1), "comment:1")
+        assert not await store.tasks.triggered(RepositoryId(1), "comment:2")
+        assert not await store.tasks.triggered(RepositoryId(2), "comment:1")
 
     async def test_two_threads_with_one_trigger_start_one_task(self, store: Store):
         specs = together(8, lambda _: asyncio.run(store.tasks.start(start(), BUDGET)))

@@ -49,6 +49,11 @@ class SqlTasks:
         """The newest task of this issue or pull request, live or ended."""
         return await self._one(_of_subject(repository, number).order_by(TASKS.c.seq.desc()).limit(1))
 
+    async def triggered(self, repository: RepositoryId, trigger: str) -> bool:
+        """True when this trigger has had its task."""
+        same = select(TASKS.c.seq).where(TASKS.c.repository_id == repository, TASKS.c.trigger == trigger)
+        return await self._database.read(lambda connection: connection.execute(same).first()) is not None
+
     async def move(self, task: TaskId, stage: Stage, note: str = "") -> None:
         """Record where the task is. A task that has ended stays ended; an ending goes through `end`."""
         if stage.ended:

@@ -44,6 +44,19 @@ class IntakeFacts:
     """The task that works on this issue or pull request now."""
     latest: TaskSpec | None = None
     """The newest task of this issue or pull request, live or ended."""
+    triggered: bool = False
+    """This very label or comment has had its task: it came in a second delivery."""
+
+
+def trigger(event: Event) -> str | None:
+    """What names the task that this event may start; two deliveries of one label or comment name the same."""
+    match event:
+        case Labelled():
+            return f"label:{event.subject.number}:{event.updated_at}"
+        case Commented():
+            return f"comment:{event.comment_id}"
+        case _:
+            return None
 
 
 def needs_permission(event: Event, facts: IntakeFacts) -> bool:
@@ -80,6 +93,9 @@ def decide(event: Event, facts: IntakeFacts) -> Action:
             assert_never(event)
 
 
+_HAD = Nothing("this label or comment has had its task")
+
+
 def _label_unheard(event: Labelled, facts: IntakeFacts) -> Nothing | None:
     """Why this label is none of ours, whoever set it."""
     if event.label.casefold() != facts.label.casefold():
@@ -94,6 +110,8 @@ def _on_label(event: Labelled, facts: IntakeFacts) -> Action:
         return Nothing("what the sender may do is not known")
     if not facts.permission.can_write:
         return Answer(event.subject, "refused")
+    if facts.triggered:
+        return _HAD
     if event.subject.is_pull:
         return Answer(event.subject, "label_on_pull", facts.label)
     if not event.open:
@@ -103,7 +121,7 @@ def _on_label(event: Labelled, facts: IntakeFacts) -> Action:
     return StartTask(
         subject=event.subject,
         requester=event.actor,
-        trigger=f"label:{event.subject.number}:{event.updated_at}",
+        trigger=str(trigger(event)),
         title=event.title,
         request=event.body,
     )
@@ -135,6 +153,8 @@ def _on_comment(event: Commented, facts: IntakeFacts) -> Action:
         return Nothing("the sender has no access")
     if not facts.permission.can_write:
         return Answer(event.subject, "refused", comment_id=event.comment_id)
+    if facts.triggered:
+        return _HAD
     if isinstance(found, CommandFault):
         return Answer(event.subject, found.topic, found.detail, event.comment_id)
     return _on_command(event, found, facts)
@@ -165,7 +185,7 @@ def _on_run(event: Commented, command: Command, facts: IntakeFacts) -> Action:
     return StartTask(
         subject=event.subject,
         requester=event.actor,
-        trigger=f"comment:{event.comment_id}",
+        trigger=str(trigger(event)),
         title=event.title,
         request=_both(event.subject_body, command.argument),
         comment_id=event.comment_id,
@@ -177,7 +197,7 @@ def _again(event: Commented, command: Command, latest: TaskSpec) -> StartTask:
     return StartTask(
         subject=latest.subject,
         requester=event.actor,
-        trigger=f"comment:{event.comment_id}",
+        trigger=str(trigger(event)),
         title=latest.title,
         request=_both(latest.request, command.argument),
         comment_id=event.comment_id,

@@ -11,7 +11,7 @@ from bot.domain.task import TaskSpec
 from bot.providers.forge.port import ForgeGone, Forges
 from bot.providers.store.port import Delivery, TaskRecord, Tasks
 from bot.stages.intake.body import BodyFault, read_body
-from bot.stages.intake.decide import IntakeFacts, IntakeSettings, decide, needs_permission
+from bot.stages.intake.decide import IntakeFacts, IntakeSettings, decide, needs_permission, trigger
 from bot.stages.intake.extract import extract
 
 
@@ -21,6 +21,7 @@ class _Known:
 
     live: TaskRecord | None
     latest: TaskRecord | None
+    triggered: bool
 
 
 async def decide_delivery(delivery: Delivery, *, forges: Forges, tasks: Tasks, settings: IntakeSettings) -> Action:
@@ -34,10 +35,10 @@ async def decide_delivery(delivery: Delivery, *, forges: Forges, tasks: Tasks, s
     facts = IntakeFacts((await forges.bot()).id, await forges.app_id(), settings.label)
     if isinstance(event, Labelled | Commented) and not needs_permission(event, facts):
         return decide(event, facts)
-    known = await _known(tasks, event.subject)
+    known = await _known(tasks, event.subject, trigger(event))
     if (stranger := _of_another_installation(event.subject, known)) is not None:
         return stranger
-    facts = replace(facts, live=_spec(known.live), latest=_spec(known.latest))
+    facts = replace(facts, live=_spec(known.live), latest=_spec(known.latest), triggered=known.triggered)
     if needs_permission(event, facts):
         try:
             facts = replace(facts, permission=await _permission(forges, event))
@@ -46,10 +47,12 @@ async def decide_delivery(delivery: Delivery, *, forges: Forges, tasks: Tasks, s
     return decide(event, facts)
 
 
-async def _known(tasks: Tasks, subject: Subject) -> _Known:
+async def _known(tasks: Tasks, subject: Subject, named: str | None) -> _Known:
     repository, number = subject.repository.id, subject.number
     live = await tasks.live(repository, number)
-    return _Known(live, live or await tasks.latest(repository, number))
+    latest = live or await tasks.latest(repository, number)
+    triggered = latest is not None and named is not None and await tasks.triggered(repository, named)
+    return _Known(live, latest, triggered)
 
 
 async def _permission(forges: Forges, event: Event) -> Permission | None:

@@ -102,8 +102,16 @@ class TestLabels:
     def test_an_ended_task_does_not_keep_a_new_one_away(self):
         assert isinstance(decide(labelled(), ended()), StartTask)
 
+    def test_a_second_delivery_of_the_label_says_nothing(self):
+        assert "had its task" in reason(decide(labelled(), replace(working(), triggered=True)))
+        assert "had its task" in reason(decide(labelled(), replace(ended(), triggered=True)))
+
 
 class TestComments:
+    @pytest.mark.parametrize("body", ["/agent run", "/agent retry"])
+    def test_a_second_delivery_of_the_comment_says_nothing(self, body: str):
+        assert "had its task" in reason(decide(commented(body), replace(working(), triggered=True)))
+
     @pytest.mark.parametrize("verb", ["run", "fix"])
     def test_run_starts_a_task_with_what_the_comment_adds(self, verb: str):
         assert decide(commented(f"/agent {verb} gently"), WRITER) == StartTask(

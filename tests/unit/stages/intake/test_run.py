@@ -88,6 +88,21 @@ async def test_the_reviewers_permission_counts(store: Store, forges: Forges):
     assert isinstance(await decided(store, forges, "pull_request_review", body), TellTask)
 
 
+@pytest.mark.parametrize(
+    ("event", "body"), [("issues", LABELLED), ("issue_comment", payload("created", issue=issue(), comment=comment()))]
+)
+async def test_a_twin_delivery_is_nothing(store: Store, forges: Forges, event: str, body: dict[str, Any]):
+    first = await decided(store, forges, event, body)
+    assert isinstance(first, StartTask)
+    spec = await store.tasks.start(first, MicroUsd(1))
+    assert spec is not None
+    assert await decided(store, forges, event, body | {"twin": True}) == Nothing(
+        "this label or comment has had its task"
+    )
+    await store.tasks.end(spec.id, Ending(Stage.LANDED, "done"))
+    assert isinstance(await decided(store, forges, event, body | {"twin": True}), Nothing)
+
+
 async def test_an_ended_task_is_retried_from_its_pull_request(store: Store, forges: Forges):
     task = await with_task(store)
     await store.tasks.end(task, Ending(Stage.NEEDS_HUMAN, "tests fail"))
