@@ -1,7 +1,6 @@
 """Starts one bubblewrap per sandbox: as an unprivileged uid, with an empty environment, without a network.
 
-The order of `command` is the order of privilege: enter the stage, drop to the uid, isolate, run the agent. A seccomp
-filter (one more descriptor in `_isolation`) and cgroup membership (before the uid is dropped) belong here too.
+The order of `command` is the order of privilege: enter the stage, drop to the uid, isolate, filter system calls, run the agent.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from pathlib import Path
 
 from bot.sandboxd.errors import IsolationUnavailable
 from bot.sandboxd.limits import Limits
+from bot.sandboxd.seccomp.filters import filter_of
 from bot.sandboxd.staging import Stage, stage
 from bot.sandboxd.templates import HOME, Bind, Template, interpreter_binds, interpreter_program
 from bot.sandboxd.uids import UidLease, lease_uid
@@ -81,11 +81,11 @@ class _Descriptors:
 
     numbers: list[int] = field(default_factory=list)
 
-    def add(self, text: str) -> str:
+    def add(self, content: str | bytes) -> str:
         number = os.memfd_create("pullwright", os.MFD_CLOEXEC)
         self.numbers.append(number)
-        with os.fdopen(os.dup(number), "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(os.dup(number), "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
         os.lseek(number, 0, os.SEEK_SET)
         return str(number)
 
@@ -104,6 +104,7 @@ class Launcher:
             for name in ("bwrap", *(("setpriv", "nsenter", "unshare") if os.geteuid() == 0 else ()))
         }
         self._agent = _AGENT.read_text(encoding="utf-8")
+        self._filter = filter_of(os.uname().machine)
         sources = {bind.source: None for template in templates for bind in self._binds(template)}
         self._stage: Stage = stage(sources)
 
@@ -140,9 +141,8 @@ class Launcher:
 
     def _command(self, template: Template, uid: int, fds: tuple[int, int], descriptors: _Descriptors) -> list[str]:
         control, tell = fds
-        arguments = descriptors.add(
-            "\0".join([*self._isolation(), "--info-fd", str(tell), *self._root(template, descriptors)]) + "\0"
-        )
+        handed = ["--info-fd", str(tell), "--seccomp", descriptors.add(self._filter)]
+        arguments = descriptors.add("\0".join([*self._isolation(), *handed, *self._root(template, descriptors)]) + "\0")
         drop = []
         if os.geteuid() == 0:
             ids = [f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]

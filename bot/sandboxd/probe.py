@@ -24,7 +24,7 @@ from bot.sandboxd.templates import Template, interpreter_program
 _SECONDS = 20
 
 INSIDE = """
-import ctypes, json, os, socket, sys
+import ctypes, fcntl, json, os, pty, socket, sys
 secret, port, marker = sys.argv[1], int(sys.argv[2]), sys.argv[3].encode()
 status = dict(line.split(":\\t", 1) for line in open("/proc/self/status").read().splitlines() if ":\\t" in line)
 def text(path):
@@ -33,9 +33,15 @@ def text(path):
 def dials(family, address):
     try: socket.create_connection(address, 2).close(); return True
     except OSError: return False
+libc = ctypes.CDLL(None, use_errno=True)
 def namespaces():
-    libc = ctypes.CDLL(None, use_errno=True)
     return any(libc.unshare(flag) == 0 for flag in (0x10000000, 0x00020000, 0x40000000))
+def opens(family, kind):
+    try: socket.socket(family, kind).close(); return True
+    except OSError: return False
+def types():
+    try: return fcntl.ioctl(pty.openpty()[1], 0x5412, b"x") is not None
+    except OSError: return False
 def writes(path):
     try: os.close(os.open(path, os.O_WRONLY)); return True
     except OSError: return False
@@ -43,7 +49,10 @@ pids = [name for name in os.listdir("/proc") if name.isdigit()]
 print(json.dumps({
     "reads a file of the machine": bool(text(secret) or text("/proc/1/root" + secret) or text("/etc/shadow")),
     "reaches a listener of the machine": dials(socket.AF_INET, ("127.0.0.1", port)),
-    "has a network interface": [n for _, n in socket.if_nameindex()] != ["lo"],
+    "has a network interface": [row.split(b":")[0].strip() for row in text("/proc/net/dev").splitlines()[2:]] != [b"lo"],
+    "runs without a system call filter": status["Seccomp"].strip() != "2",
+    "reaches the kernel by strange sockets": any(opens(*kind) for kind in ((16, 3), (17, 3), (38, 5), (40, 1), (2, 3))),
+    "types into a terminal": types(),
     "may gain privileges": status["NoNewPrivs"].strip() != "1",
     "has capabilities": any(int(status[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")),
     "makes namespaces": namespaces(),
