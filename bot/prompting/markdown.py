@@ -32,9 +32,9 @@ class Writer:
         self._limits = limits
         self._links = 0
 
-    def blocks(self) -> list[str]:
-        """The top-level blocks as Markdown source."""
-        return self._children(SyntaxTreeNode(self._document.tokens))
+    def blocks(self) -> Iterator[str]:
+        """The top-level blocks as Markdown source, made one after another: a reader with enough may stop."""
+        return filter(None, map(self._block, SyntaxTreeNode(self._document.tokens).children))
 
     def _children(self, node: SyntaxTreeNode) -> list[str]:
         return [text for text in map(self._block, node.children) if text]

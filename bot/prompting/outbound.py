@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from itertools import chain
 
 from bot.prompting.blocks import read_blocks
 from bot.prompting.inert import TRAILER, Limits, code, is_command, without_marker
@@ -14,6 +16,9 @@ from bot.prompting.secrets import mask_secrets
 __all__ = ["Limits", "publishable", "publishable_line"]
 
 CUT = "… (cut)"
+_MOST_LINES = 3_000
+_LONGEST_SECRET = 12_000
+"""A text is cut only after its secrets are masked, so that no half of one is left at the end."""
 _SKIP = re.compile(r"\[(\s*(?:skip|no|ci)[ -]\w+\s*)\]|\bskip-checks\s*:", re.IGNORECASE)
 
 
@@ -21,9 +26,12 @@ def publishable(text: str, limits: Limits | None = None) -> str:
     """Markdown that says the same and does nothing: no mention, closing keyword, command, image, foreign link, raw HTML,
     trailer, hidden marker or invisible character; secrets masked; at most `limits.length` characters."""
     limits = limits or Limits()
-    seen, _ = strip_invisible(text[: 2 * limits.length])
-    document = read_blocks(mask_secrets(seen, limits.secrets).expandtabs(4))
-    return without_marker(_cut(Writer(document, limits).blocks(), limits.length))
+    most = limits.length * 5 // 4
+    seen, _ = strip_invisible(text[: most + _LONGEST_SECRET])
+    lines = mask_secrets(seen, limits.secrets)[:most].expandtabs(4).split("\n")
+    blocks = Writer(read_blocks("\n".join(lines[:_MOST_LINES])), limits).blocks()
+    is_part = len(text) > most or len(lines) > _MOST_LINES
+    return without_marker(_cut(chain(blocks, [CUT]) if is_part else blocks, limits.length))
 
 
 def publishable_line(text: str, length: int = 200, secrets: tuple[str, ...] = ()) -> str:
@@ -71,17 +79,26 @@ def _masked(line: str, secrets: tuple[str, ...]) -> str:
     return line if masked == seen else masked
 
 
-def _cut(blocks: list[str], length: int) -> str:
+def _cut(blocks: Iterable[str], length: int) -> str:
     """Whole blocks while there is room; the first one that does not fit is cut after a line."""
     kept: list[str] = []
-    room = length - len(CUT) - 2
-    for number, block in enumerate(blocks):
-        need = len(block) + 2
-        if need > room and not (number == len(blocks) - 1 and len(block) <= room + len(CUT) + 2):
-            return "\n\n".join([*kept, *_beginning(block, room), CUT])
+    used = 0
+    for block in blocks:
+        before = used
+        used += len(block) + (2 if kept else 0)
+        if used > length:
+            return _with_mark(kept, block, before, length)
         kept.append(block)
-        room -= need
     return "\n\n".join(kept)
+
+
+def _with_mark(kept: list[str], block: str, used: int, length: int) -> str:
+    """What fits together with the mark that something is missing."""
+    while kept and used + len(CUT) + 2 > length:
+        block = kept.pop()
+        used -= len(block) + (2 if kept else 0)
+    room = length - used - len(CUT) - 4
+    return "\n\n".join([*kept, *_beginning(block, room), CUT])
 
 
 def _beginning(block: str, room: int) -> list[str]:
@@ -89,7 +106,7 @@ def _beginning(block: str, room: int) -> list[str]:
     fence = re.match("`{3,}", block)
     closing = f"\n{fence.group()}" if fence else ""
     lines: list[str] = []
-    left = room - 2 - len(closing)
+    left = room - len(closing)
     for line in block.split("\n"):
         if len(line) + 1 > left:
             break
