@@ -74,14 +74,15 @@ class World:
 
     async def start(self) -> None:
         """Start `pullwright serve` and point the App's webhook at it."""
-        self.process = await asyncio.create_subprocess_exec(
-            str(ROOT / ".venv" / "bin" / "pullwright"),
-            "serve",
-            env=self.environment,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=(self.home / "log.jsonl").open("ab"),
-            cwd=self.home,
-        )
+        with (self.home / "log.jsonl").open("ab") as log:
+            self.process = await asyncio.create_subprocess_exec(
+                str(ROOT / ".venv" / "bin" / "pullwright"),
+                "serve",
+                env=self.environment,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=log,
+                cwd=self.home,
+            )
         assert self.process.stdout is not None
         line = await asyncio.wait_for(self.process.stdout.readline(), 60)
         if not line:
