@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from urllib.parse import urlsplit
 
 from bot.domain.ids import TaskId
 from bot.domain.money import MicroUsd, from_dollars
 from bot.providers.forge.githubkit import AppCredentials, GithubForges
-from bot.providers.llm.anthropic import AnthropicModel
 from bot.providers.llm.estimator import Estimator
-from bot.providers.llm.metered import MeteredModel, Purse
-from bot.providers.llm.port import LanguageModel
+from bot.providers.llm.metered import Attempts, MeteredModel, Purse
+from bot.providers.llm.port import LanguageModel, ModelRequest, ModelTurn
 from bot.providers.llm.pricing import PriceBook
 from bot.providers.sandbox.e2b import E2BSandboxes
 from bot.providers.scanner.semgrep import Semgrep
@@ -80,14 +81,33 @@ def _services(settings: Settings, sandbox: SandboxEndpoint, store: Store) -> Ser
 
 def _models(settings: Settings, store: Store) -> Callable[[TaskId, MicroUsd], LanguageModel]:
     prices, estimator = PriceBook.load(), Estimator()
-    raw = AnthropicModel(
-        api_key=settings.anthropic_api_key.get_secret_value(), base_url=settings.anthropic_base_url, prices=prices
-    )
+    raw = _FirstUse(settings, prices)
 
     def model_for(task: TaskId, budget: MicroUsd) -> LanguageModel:
         return MeteredModel(raw, Purse(task, budget, store.ledger), prices, estimator)
 
     return model_for
+
+
+class _FirstUse:
+    """The vendor's SDK takes seconds and a hundred megabytes to load; it is loaded, on a thread, when a task first needs it."""
+
+    def __init__(self, settings: Settings, prices: PriceBook) -> None:
+        self._settings = settings
+        self._prices = prices
+        self._model: Attempts | None = None
+        self._loading = asyncio.Lock()
+
+    async def attempt(self, request: ModelRequest) -> ModelTurn:
+        async with self._loading:
+            if self._model is None:
+                vendor = await asyncio.to_thread(import_module, "bot.providers.llm.anthropic")
+                self._model = vendor.AnthropicModel(
+                    api_key=self._settings.anthropic_api_key.get_secret_value(),
+                    base_url=self._settings.anthropic_base_url,
+                    prices=self._prices,
+                )
+        return await self._model.attempt(request)
 
 
 def git_protocols(api_url: str) -> str:

@@ -13,7 +13,7 @@ import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -69,6 +69,14 @@ class World:
             person: Person = people[name]
             return person
         raise AttributeError(name)
+
+    def at(self, repository: str) -> World:
+        """The same product and people, at another of the repositories."""
+        people = {
+            login: Person(login, person.token, self.client, self.hub.url, repository)
+            for login, person in self.people.items()
+        }
+        return replace(self, repository=repository, people=people)
 
     # the product's process
 
@@ -225,17 +233,20 @@ async def world(
     contents: Mapping[str, str] | None = None,
     settings: Mapping[str, str] | None = None,
     started: bool = True,
+    more: Mapping[str, Mapping[str, str]] | None = None,
 ) -> AsyncIterator[World]:
-    """The stand-ins up, the product started. `files` is the repository's content; `settings` more environment for the product."""
-    repository = RepositorySeed(
-        REPOSITORY,
-        files=str(files) if contents is None else None,
-        contents=contents or {},
-        labels=(LabelSeed(LABEL, "5319e7", "Hand this to the agent"),),
+    """The stand-ins up, the product started. `files` is the repository's content; `settings` more environment for the product.
+
+    `more` are further repositories by full name (`World.at`).
+    """
+    label = LabelSeed(LABEL, "5319e7", "Hand this to the agent")
+    first = RepositorySeed(
+        REPOSITORY, files=str(files) if contents is None else None, contents=contents or {}, labels=(label,)
     )
+    others = [RepositorySeed(name, contents=content, labels=(label,)) for name, content in (more or {}).items()]
     async with AsyncExitStack() as stack:
         hub = await stack.enter_async_context(
-            github.running(GithubConfig(seed=Seed(users=USERS, repositories=(repository,))))
+            github.running(GithubConfig(seed=Seed(users=USERS, repositories=(first, *others))))
         )
         model = await stack.enter_async_context(anthropic.running(AnthropicConfig(brain=brain)))
         client = await stack.enter_async_context(httpx.AsyncClient(timeout=30, trust_env=False))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from enum import Enum
 
 import anthropic
 import httpx2
 
 from bot.domain.spending import Usage
+from bot.providers.llm.attempt import AttemptFailed, Charged, Next
 
 _SPEND_CODES = frozenset(
     {
@@ -23,38 +22,6 @@ _SPEND_CODES = frozenset(
 _RAMP = "ramp_limit_exceeded"
 _RAMP_WAIT = 60.0
 _NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
-
-
-class Next(Enum):
-    """What to do after a failed attempt."""
-
-    RETRY = "retry"
-    LATER = "later"  # not now, and not by this call: the caller's queue decides
-    REJECTED = "rejected"
-    UNAVAILABLE = "unavailable"
-
-
-class Charged(Enum):
-    """What the service bills for a failed attempt, as far as can be known."""
-
-    NOTHING = "nothing"
-    INPUT_KNOWN = "input known"
-    UNKNOWN = "unknown"
-
-
-@dataclass(eq=False)
-class AttemptFailed(Exception):  # noqa: N818 - a report, handled by the attempt loop
-    """One attempt did not give a turn."""
-
-    outcome: str
-    next: Next
-    charged: Charged
-    retry_after: float | None = None
-    usage: Usage = field(default_factory=Usage)
-    request_id: str = ""
-
-    def __str__(self) -> str:
-        return self.outcome
 
 
 def of_status(error: anthropic.APIStatusError, started: Usage | None) -> AttemptFailed:

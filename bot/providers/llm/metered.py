@@ -14,9 +14,9 @@ from typing import Protocol
 from bot.domain.money import ZERO, MicroUsd
 from bot.domain.spending import Attempt, Settled, Usage
 from bot.providers.llm import pricing
+from bot.providers.llm.attempt import AttemptFailed, Charged, Next
 from bot.providers.llm.body import cap
 from bot.providers.llm.estimator import Estimator
-from bot.providers.llm.failure import AttemptFailed, Charged, Next
 from bot.providers.llm.port import (
     Ledger,
     ModelBusy,

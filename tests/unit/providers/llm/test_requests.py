@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from bot.domain.money import MicroUsd
 from bot.domain.spending import Usage
 from bot.providers.llm import failure
+from bot.providers.llm.attempt import AttemptFailed, Charged, Next
 from bot.providers.llm.body import parameters
 from bot.providers.llm.estimator import Estimator
-from bot.providers.llm.failure import AttemptFailed, Charged, Next
 from bot.providers.llm.metered import MeteredModel, Patience, Purse
 from bot.providers.llm.port import Conversation, Effort, Message, ModelBusy, ModelRequest, ModelTurn, StopReason
 from bot.providers.llm.pricing import PriceBook
