@@ -393,6 +393,36 @@ class TestDatabase:
             await store.database.write(work)
         assert await store.approvals.broken_at() is None
 
+    async def test_of_many_writes_at_once_each_stands_or_falls_alone(self, store: Store):
+        def work(number: int) -> Any:
+            def add(connection: Any) -> int:
+                connection.execute(APPROVALS.insert().values(task="t", approval=f"{number}", chain=f"{number}"))
+                if number % 3 == 0:
+                    raise ValueError(number)
+                return number
+
+            return store.database.write(add)
+
+        outcomes = await asyncio.gather(*map(work, range(30)), return_exceptions=True)
+        assert [isinstance(outcome, ValueError) for outcome in outcomes] == [number % 3 == 0 for number in range(30)]
+        rows = await store.database.read(lambda c: c.execute(APPROVALS.select()).all())
+        assert sorted(int(row.approval) for row in rows) == [number for number in range(30) if number % 3]
+
+    async def test_what_is_told_done_is_kept_and_what_is_told_failed_is_not(self, store: Store):
+        def work(number: int) -> Any:
+            def add(connection: Any) -> int:
+                connection.execute(APPROVALS.insert().values(task="t", approval=f"{number}", chain=f"{number}"))
+                if number == 7:
+                    raise OperationalError("INSERT", {}, OSError("disk is full"))
+                return number
+
+            return store.database.write(add)
+
+        outcomes = await asyncio.gather(*map(work, range(20)), return_exceptions=True)
+        assert isinstance(outcomes[7], Transient)
+        rows = await store.database.read(lambda c: c.execute(APPROVALS.select()).all())
+        assert sorted(int(row.approval) for row in rows) == [each for each in outcomes if isinstance(each, int)]
+
     async def test_a_database_that_cannot_serve_is_transient(self, store: Store):
         def work(_: Any) -> None:
             raise OperationalError("INSERT", {}, OSError("disk is full"))

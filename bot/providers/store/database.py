@@ -14,6 +14,7 @@ from sqlalchemy.engine import URL, make_url
 
 from bot.domain.errors import Transient
 from bot.providers.store.schema import METADATA
+from bot.providers.store.writer import Writer
 
 T = TypeVar("T")
 
@@ -28,15 +29,14 @@ class Taken(Exception):  # noqa: N818 - an answer of the database, not a fault
 class Database:
     """Runs a function in a transaction on a thread. A database that cannot serve now raises Transient, and nothing is kept.
 
-    Threads of its own: an acknowledgement never waits behind somebody's long work. SQLite has one writer, so it gets one
-    writing thread: a queue is fair, its busy handler is not.
+    Threads of its own: an acknowledgement never waits behind somebody's long work.
     """
 
     def __init__(self, url: str) -> None:
         self._engine = _engine(_standard(url))
         self._sqlite = self._engine.dialect.name == "sqlite"
-        self._writers = ThreadPoolExecutor(1 if self._sqlite else 8, thread_name_prefix="store-write")
-        self._readers = ThreadPoolExecutor(4, thread_name_prefix="store-read")
+        self._threads = ThreadPoolExecutor(8, thread_name_prefix="store")
+        self._writer = Writer(self._engine, _UNREACHABLE) if self._sqlite else None
 
     def prepare(self) -> None:
         """Create what is missing. Call once, before the first use."""
@@ -46,24 +46,29 @@ class Database:
 
     def close(self) -> None:
         """Finish what runs, then give the connections back."""
-        self._writers.shutdown()
-        self._readers.shutdown()
+        if self._writer is not None:
+            self._writer.close()
+        self._threads.shutdown()
         self._engine.dispose()
 
     async def read(self, work: Callable[[Connection], T]) -> T:
         """The value of `work`, which only reads."""
-        return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, work)
+        with _guarded():
+            return await asyncio.get_running_loop().run_in_executor(self._threads, self._read, work)
 
     async def write(self, work: Callable[[Connection], T], *, queue: str | None = None) -> T:
         """The value of `work`, committed. Writers that name the same `queue` run one after another. Raises Taken."""
-        return await asyncio.get_running_loop().run_in_executor(self._writers, self._write, work, queue)
+        with _guarded():
+            if self._writer is not None:
+                return await asyncio.wrap_future(self._writer.submit(work))
+            return await asyncio.get_running_loop().run_in_executor(self._threads, self._write, work, queue)
 
     def _read(self, work: Callable[[Connection], T]) -> T:
-        with _guarded(), self._engine.connect().execution_options(**{_READING: True}) as connection:
+        with self._engine.connect().execution_options(**{_READING: True}) as connection:
             return work(connection)
 
     def _write(self, work: Callable[[Connection], T], queue: str | None) -> T:
-        with _guarded(), self._engine.begin() as connection:
+        with self._engine.begin() as connection:
             if queue is not None:
                 self._queue_up(connection, queue)
             return work(connection)
