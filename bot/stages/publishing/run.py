@@ -10,21 +10,25 @@ from bot.domain.errors import CustodyError
 from bot.domain.ids import CommentId, CommitId, TreeId
 from bot.domain.pull import PullRequest
 from bot.domain.verdict import VerifiedChange
-from bot.providers.forge.port import CheckReport, Comment, Forge, ForgeRefused, NewPull
+from bot.providers.forge.port import CheckReport, Comment, CommitRecord, Forge, ForgeRefused, NewPull
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedCommit:
-    """The commit on the bot's branch, with the tree GitHub reports for it."""
+    """The commit on the bot's branch, with the tree GitHub reports for it. `moved`: it is somebody else's, ours is not there."""
 
     commit: CommitId
     tree: TreeId
+    moved: bool = False
 
 
 async def publish_commit(
     verified: VerifiedChange, *, forge: Forge, mirror: Mirror, branch: str, parent: CommitId, message: str
 ) -> PublishedCommit:
-    """The verified tree as a commit on `branch`, after `parent`. Raises CustodyError unless GitHub's tree id is the tested one."""
+    """The verified tree as a commit on `branch`, after `parent`; or, `moved`, what somebody else pushed there meanwhile.
+
+    Raises CustodyError unless GitHub's tree id is the tested one.
+    """
     change = verified.change
     head = await forge.branch_head(branch)
     if head is not None:
@@ -32,7 +36,7 @@ async def publish_commit(
         if record.tree == change.tree and record.parents == (parent,):
             return PublishedCommit(record.id, record.tree)
         if head != parent:
-            raise CustodyError(f"{branch} holds commits that are not ours; nothing was pushed over them")
+            return PublishedCommit(record.id, record.tree, moved=True)
     parent_tree = await mirror.tree_of(parent)
     paths = await mirror.diff(parent_tree, change.tree)
     put = tuple(path.new for path in paths if path.new is not None)
@@ -47,8 +51,21 @@ async def publish_commit(
     if head is None:
         await forge.create_branch(branch, record.id)
     else:
-        await forge.advance_branch(branch, record.id)
+        return await _advance(forge, branch, record)
     return PublishedCommit(record.id, record.tree)
+
+
+async def _advance(forge: Forge, branch: str, ours: CommitRecord) -> PublishedCommit:
+    """Fast-forward only; refused, the branch is looked at once more."""
+    try:
+        await forge.advance_branch(branch, ours.id)
+    except ForgeRefused:
+        head = await forge.branch_head(branch)
+        if head is None or head == ours.parents[0]:
+            raise
+        theirs = await forge.commit(head)
+        return PublishedCommit(theirs.id, theirs.tree, moved=theirs.id != ours.id)
+    return PublishedCommit(ours.id, ours.tree)
 
 
 async def _send_blobs(forge: Forge, mirror: Mirror, put: tuple[TreeEntry, ...]) -> None:

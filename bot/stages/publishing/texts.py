@@ -154,7 +154,7 @@ def pull_body(view: PullView) -> str:
 | tested tree | `{view.tree}` |
 | files changed | {view.changed_files} |
 
-Approve with a normal review. The approval holds for this digest only: any later push, retarget or edit voids it. To recompute the digest in a clone that has both commits (`BASE` is the merge base, `HEAD` the head):
+Approve with a normal review. The approval holds for this digest only: any later push or retarget voids it. To recompute the digest in a clone that has both commits:
 
 ```sh
 {view.digest_command}
