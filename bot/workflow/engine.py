@@ -144,7 +144,13 @@ class Engine:
         async def task_workflow(packed: Any) -> str:
             spec = self._values.unpack(TaskSpec, packed)
             conductor = DbosConductor(self, spec)
-            ending = await task.run(spec, conductor)
+            try:
+                ending = await task.run(spec, conductor)
+            except dbos_error.DBOSException:
+                raise
+            except Exception:  # noqa: BLE001 - a fault of the pipeline itself must not leave the issue blocked for good
+                log.exception("pipeline failed", task=spec.id)
+                ending = texts.unexpected()
             await conductor.end(ending)
             return ending.stage.value
 
