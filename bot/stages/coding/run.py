@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 from bot.custody.workbench import Workbench
@@ -14,6 +15,7 @@ from bot.domain.task import Ending
 from bot.domain.verdict import Failure
 from bot.prompting import render
 from bot.providers.journal.port import Journal
+from bot.providers.llm.keepalive import kept_warm
 from bot.providers.llm.port import (
     Conversation,
     LanguageModel,
@@ -118,6 +120,7 @@ class _Worker:
         self.progress = Progress()
         self.previous: str | None = None
         self.wider: int | None = None
+        self.sent: ModelRequest | None = None
 
     async def run(self) -> StepResult:
         while True:
@@ -164,7 +167,17 @@ class _Worker:
             except ModelUnavailable as stop:
                 return Asked(None, texts.model_unavailable(str(stop)))
 
+        self.sent = request
         return await self.using.journal.step(request.key, act, Asked)
+
+    @asynccontextmanager
+    async def _warm(self) -> AsyncIterator[None]:
+        """Keep the conversation's cache entries alive while something long runs in the sandbox."""
+        if self.sent is None:
+            yield
+            return
+        async with kept_warm(self.using.model, self.sent):
+            yield
 
     async def _use(self, calls: tuple[ToolCall, ...]) -> StepResult | None:
         """Execute a turn's calls; `finish` is answered last, by the check. Returns the result when the step is over."""
@@ -196,7 +209,8 @@ class _Worker:
                 change = await self.using.bench.capture()
                 return Used(tuple(answers), change.tree)
 
-            return await self.using.bench.act(before, work)
+            async with self._warm():
+                return await self.using.bench.act(before, work)
 
         return await self.using.journal.step(f"{self.work.key}:tool:{number}:{index}", act, Used)
 
@@ -242,7 +256,8 @@ class _Worker:
                 failures = await self.using.check(sandbox, change)
                 return Checked(change.tree, failures)
 
-            checked = await self.using.bench.act(before, work)
+            async with self._warm():
+                checked = await self.using.bench.act(before, work)
             self.using.bench.disturbed()
             return checked
 
