@@ -47,9 +47,9 @@ test-real: setup ## The pipeline on real open-source projects, all of it
 	@$(BIN)/pytest -q tests/scenarios -m real
 
 lock: setup ## Lock the dependencies anew, with hashes
-	@for name in bootstrap runtime dev semgrep sandbox; do \
+	@for name in bootstrap runtime dev semgrep sandbox real-tools; do \
 	  .venv-setup/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 	    --output-file requirements/$$name.txt requirements/$$name.in; done
 
 clean: ## Remove what setup installed
-	@rm -rf .venv .venv-setup .venv-semgrep .venv-sandbox .mypy_cache .ruff_cache .hypothesis
+	@rm -rf .venv .venv-setup .venv-semgrep .venv-sandbox .venv-real .cache .mypy_cache .ruff_cache .hypothesis

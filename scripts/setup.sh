@@ -74,6 +74,11 @@ installer() {
 }
 
 python=$(find_python)
+if [ "${1:-}" = real ]; then # what the real projects' tests need; only the scenarios that use it ask for it
+  installer
+  environment .venv-real requirements/real-tools.txt
+  exit
+fi
 debian_packages
 installer
 environment .venv requirements/dev.txt
