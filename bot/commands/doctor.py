@@ -51,12 +51,15 @@ async def _sandbox(settings: Settings) -> Finding:
     if shutil.which("bwrap") is None:
         return Finding("sandboxes", "bubblewrap is missing", blocks=True, hint="apt-get install bubblewrap")
     try:
-        async with running(Config(settings.home, "doctor-probe-key")):
-            pass
+        async with running(Config(settings.home, "doctor-probe-key")) as endpoint:
+            shortfall = endpoint.shortfall
     except IsolationUnavailable as refusal:
         return Finding("sandboxes", str(refusal), blocks=True)
-    level = "local: Linux namespaces, an unprivileged user, no network, no host files; shares this machine's kernel"
-    return Finding("sandboxes", level)
+    level = (
+        "local: a Linux namespace of everything, an unprivileged user, filtered system calls, no network but the hosts you allow, "
+        "no file of this machine; it shares this machine's kernel, so one kernel fault is a way out (E2B Cloud has none to share)"
+    )
+    return Finding("sandboxes", level, hint=shortfall)
 
 
 def _configuration(settings: Settings) -> tuple[Finding, ...]:

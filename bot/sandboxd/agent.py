@@ -22,12 +22,13 @@ from _socket import CMSG_SPACE, MSG_CMSG_CLOEXEC, SCM_RIGHTS, SOL_SOCKET, socket
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
 _LISTING_CAP = 50_000
 _KILL_ROUNDS = 20
 _NULL = "/dev/null"
+_LOCKS, _FIRST_TAG = 10, 1 << 30  # RLIMIT_LOCKS, which Linux has not looked at since 2.4
 
 
 def _json(value: object) -> str:
@@ -93,27 +94,52 @@ def _walk(top: str, depth: int) -> Iterator[dict[str, Any]]:
                 pending.append((path, level + 1))
 
 
-def _parents(pids: list[int]) -> dict[int, tuple[int, int]]:
-    """pid → (parent, session) of every live process in the namespace."""
+def _processes() -> dict[int, tuple[int, int, int]]:
+    """pid → (parent, session, start) of every live process in the namespace but this one."""
     table = {}
-    for pid in pids:
+    for name in os.listdir("/proc"):
+        if not name.isdigit() or name == "1":
+            continue
         try:
-            with open(f"/proc/{pid}/stat", "rb") as file:
+            with open(f"/proc/{name}/stat", "rb") as file:
                 fields = file.read().rpartition(b")")[2].split()
         except OSError:
             continue
-        if fields[0] != b"Z":
-            table[pid] = (int(fields[1]), int(fields[3]))
+        if fields[0] not in {b"Z", b"X"}:
+            table[int(name)] = (int(fields[1]), int(fields[3]), int(fields[19]))
     return table
 
 
-def _family(leader: int) -> set[int]:
-    """The command, its session and all descendants, also those that made a session of their own."""
-    table = _parents([int(name) for name in os.listdir("/proc") if name.isdigit()])
-    family = {pid for pid, (_, session) in table.items() if leader in {pid, session}}
+def _crowded() -> bool:
+    return sum(map(str.isdigit, os.listdir("/proc"))) > resource.getrlimit(resource.RLIMIT_NPROC)[0] * 5 // 8
+
+
+def _tag(pid: int) -> int:
+    """The limit by which a command's processes are known; 0 when the process is no more."""
+    try:
+        with open(f"/proc/{pid}/limits", "rb") as file:
+            row = next(line for line in file if line.startswith(b"Max file locks"))
+    except (OSError, StopIteration):
+        return 0
+    value = row.split()[-2]
+    return int(value) if value.isdigit() else 0
+
+
+def _family(leader: int, tag: int, began: int, others: set[int]) -> set[int]:
+    """The command, its session, its descendants, and whatever began since and bears no other live command's tag.
+
+    The last are those that made a session of their own and lost their parent: only the tag and the time give them away.
+    """
+    table = _processes()
+    family = {pid for pid, (_, session, _) in table.items() if leader in {pid, session}}
+    for pid, (_, _, start) in table.items():
+        if start >= began and pid not in family:
+            found = _tag(pid)
+            if found == tag or found not in others:
+                family.add(pid)
     grown = True
     while grown:
-        more = {pid for pid, (parent, _) in table.items() if parent in family} - family
+        more = {pid for pid, (parent, _, _) in table.items() if parent in family} - family
         family |= more
         grown = bool(more)
     return family
@@ -125,6 +151,8 @@ class Agent:
     def __init__(self, control: socket) -> None:
         self._control = control
         self._commands: dict[int, int] = {}
+        self._tags: dict[int, tuple[int, int]] = {}
+        self._next_tag = _FIRST_TAG
         self._buffer = b""
         self._fds: list[int] = []
         self._wake, wake = os.pipe()
@@ -196,6 +224,10 @@ class Agent:
             os.read(self._wake, 4096)
         except BlockingIOError:
             return
+        self._bury()
+
+    def _bury(self) -> None:
+        """Take note of every child that has ended, which also gives its place to another process."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -204,6 +236,7 @@ class Agent:
             if not pid:
                 return
             key = self._commands.pop(pid, None)
+            self._tags.pop(pid, None)
             if key is not None:
                 self._send({"event": "exit", "key": key, "code": os.waitstatus_to_exitcode(status)})
 
@@ -213,6 +246,12 @@ class Agent:
         if not os.path.isdir(cwd):
             raise ValueError(f"cwd '{cwd}' does not exist")
         streams = (fds[2] if len(fds) > 2 else self._null, fds[0], fds[1])
+        if _crowded():  # by what ended commands left behind, perhaps a fork bomb
+            live = {tag for tag, _ in self._tags.values()}
+            _end(lambda: {pid for pid in _processes() if _tag(pid) not in live})
+            self._bury()
+        self._next_tag -= 1  # a limit nothing else uses: inherited by all the command starts, and only ever lowered
+        resource.setrlimit(_LOCKS, (self._next_tag, self._next_tag))
         os.chdir(cwd)  # posix_spawn, much quicker than a fork of Python, has no other way to say where
         pid = os.posix_spawnp(
             message["argv"][0],
@@ -224,6 +263,7 @@ class Agent:
         )
         os.chdir("/")
         self._commands[pid] = message["key"]
+        self._tags[pid] = (self._next_tag, _began(pid))
         return {"pid": pid}
 
     def do_signal(self, message: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
@@ -234,12 +274,9 @@ class Agent:
         if number != signal.SIGKILL:
             os.killpg(leader, number)
             return {}
-        for _ in range(_KILL_ROUNDS):
-            family = _family(leader)
-            if not family:
-                break
-            for pid in family:
-                _kill(pid)
+        tag, began = self._tags[leader]
+        others = {other for pid, (other, _) in self._tags.items() if pid != leader}
+        _end(lambda: _family(leader, tag, began, others))
         return {}
 
     def do_signal_all(self, message: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
@@ -302,6 +339,30 @@ class Agent:
         elif os.path.lexists(path):
             os.remove(path)
         return {}
+
+
+def _end(choose: Callable[[], set[int]]) -> None:
+    """Kill all that are chosen until none is. Stopped first: what is killed one by one could fork as fast as it dies."""
+    if crowded := _crowded():  # everything stops for a moment, or this process would not get its turn for long
+        _kill(-1, signal.SIGSTOP)
+    for _ in range(_KILL_ROUNDS):
+        doomed = choose()
+        if not doomed:
+            break
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in doomed:
+                _kill(pid, number)
+    if crowded:
+        _kill(-1, signal.SIGCONT)
+
+
+def _began(pid: int) -> int:
+    """When a child began, in the kernel's ticks; 0, before everything, when it cannot be told."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[19])
+    except OSError:
+        return 0
 
 
 def _kill(pid: int, number: int = signal.SIGKILL) -> None:

@@ -1,6 +1,7 @@
 """Starts one bubblewrap per sandbox: as an unprivileged uid, with an empty environment, without a network.
 
-The order of `command` is the order of privilege: enter the stage, drop to the uid, isolate, filter system calls, run the agent.
+The order of `command` is the order of privilege: join the control groups, enter the stage, drop to the uid, isolate, filter
+system calls, run the agent.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bot.sandboxd.cgroups import Group, find_cgroups
 from bot.sandboxd.errors import IsolationUnavailable
 from bot.sandboxd.limits import Limits
 from bot.sandboxd.seccomp.filters import filter_of
@@ -39,12 +41,13 @@ _ETC_OF_THE_MACHINE = ("/etc/ssl/certs", "/etc/alternatives", "/etc/ld.so.cache"
 
 @dataclass(frozen=True, slots=True)
 class Launched:
-    """A started bubblewrap, the socket to its agent and the uid it holds. `end()` frees all three."""
+    """A started bubblewrap, the socket to its agent, the uid and the groups it holds. `end()` frees them all."""
 
     process: subprocess.Popen[bytes]
     control: socket.socket
     lease: UidLease
     info: int
+    group: Group = field(default_factory=Group)
 
     def complaint(self) -> str:
         """What a launcher that failed said on standard error. Blocking."""
@@ -62,6 +65,7 @@ class Launched:
         if self.process.stderr is not None:
             self.process.stderr.close()
         os.close(self.info)
+        self.group.end()
         self.lease.close()
 
     def _process_one(self) -> int | None:
@@ -105,17 +109,19 @@ class Launcher:
         }
         self._agent = _AGENT.read_text(encoding="utf-8")
         self._filter = filter_of(os.uname().machine)
+        self.cgroups = find_cgroups(limits)
         sources = {bind.source: None for template in templates for bind in self._binds(template)}
         self._stage: Stage = stage(sources)
 
     def launch(self, template: Template) -> Launched:
         """Start a sandbox. The thread matters: the kernel kills the sandbox when the thread that forked it ends."""
         ours, theirs = socket.socketpair()
+        group = self.cgroups.make()
         lease, descriptors, (info, tell) = lease_uid(), _Descriptors(), os.pipe()
         os.set_blocking(info, False)
         descriptors.numbers.append(tell)
         try:
-            command = self._command(template, lease.uid, (theirs.fileno(), tell), descriptors)
+            command = group.joining() + self._command(template, lease.uid, (theirs.fileno(), tell), descriptors)
             process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -128,13 +134,14 @@ class Launcher:
             )
         except OSError:
             ours.close()
+            group.end()
             lease.close()
             os.close(info)
             raise
         finally:
             theirs.close()
             descriptors.close()
-        return Launched(process, ours, lease, info)
+        return Launched(process, ours, lease, info, group)
 
     def close(self) -> None:
         self._stage.close()

@@ -9,9 +9,11 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds that hold without cgroups. A tmpfs counts as memory, so its sizes bound that part of it too."""
+    """`memory_bytes` and `cpus` need a control group; all others hold without. A tmpfs counts as memory, and its inodes do too."""
 
     sandboxes: int = 64
+    memory_bytes: int = 5120 * _MIB
+    cpus: float = 2.0
     processes: int = 512
     open_files: int = 4096
     file_bytes: int = 2048 * _MIB

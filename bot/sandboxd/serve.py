@@ -38,11 +38,12 @@ class Config:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """What a client of the `e2b` SDK needs to know."""
+    """What a client of the `e2b` SDK needs to know, and one sentence when the machine bounds less than it should."""
 
     api_url: str
     sandbox_url: str
     api_key: str
+    shortfall: str = ""
 
 
 @asynccontextmanager
@@ -61,7 +62,7 @@ async def running(config: Config) -> AsyncIterator[Endpoint]:
         with _listening(config) as listener:
             url = f"http://{config.host}:{listener.getsockname()[1]}"
             async with _served(build(registry, api_key=config.api_key, limits=config.limits), listener, registry):
-                yield Endpoint(url, url, config.api_key)
+                yield Endpoint(url, url, config.api_key, launcher.cgroups.shortfall)
     finally:
         await registry.close()
 
