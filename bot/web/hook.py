@@ -6,6 +6,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
@@ -25,6 +26,9 @@ from bot.stages.intake.signature import WebhookSecrets, is_signed
 _LOG = logging.getLogger(__name__)
 _DELIVERY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,99}")
 _EVENT = re.compile(r"[a-z][a-z0-9_]{0,59}")
+_DISCARDED = 3
+"""How many times the largest body is read, and thrown away, of one that was refused."""
+_BROKEN_OFF = frozenset({400, 408})
 _LARGE = 256 * 1024
 """Bodies above this are judged on a thread, so that the loop goes on answering."""
 
@@ -71,6 +75,11 @@ class Hook:
         try:
             self._look_at(request.headers)
             body = await self._read(request)
+        except _Refusal as refusal:
+            if refusal.status not in _BROKEN_OFF:
+                await self._discard(request)
+            return _answer(refusal.status, refusal.reason)
+        try:
             if len(body) > _LARGE:
                 verdict = await asyncio.to_thread(self._judge, request.headers, body)
             else:
@@ -78,6 +87,17 @@ class Hook:
         except _Refusal as refusal:
             return _answer(refusal.status, refusal.reason)
         return await self._take(verdict) if isinstance(verdict, Delivery) else verdict
+
+    async def _discard(self, request: Request) -> None:
+        """Read what is left of a refused body, within bounds: a sender that is still sending does not hear an answer."""
+        left = _DISCARDED * self._settings.largest_body
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._settings.body_seconds):
+                while left > 0:
+                    message = await request.receive()
+                    left -= len(message.get("body", b""))
+                    if message["type"] != "http.request" or not message.get("more_body", False):
+                        return
 
     def _look_at(self, headers: Headers) -> None:
         """What can be refused before a byte of the body is read."""
@@ -136,5 +156,5 @@ class Hook:
 
 
 def _answer(status: int, reason: str) -> Response:
-    """A refusal. The connection closes: what is left of a refused body is not read."""
+    """A refusal. The connection closes."""
     return JSONResponse({"error": reason}, status, {"connection": "close"})
