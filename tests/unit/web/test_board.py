@@ -42,6 +42,15 @@ async def test_an_ended_task_says_why():
         assert "/pull/" not in answer.text
 
 
+@pytest.mark.parametrize(
+    ("stage", "mood"), [(Stage.LANDED, "well"), (Stage.IN_REVIEW, "live"), (Stage.CANCELLED, "ended")]
+)
+async def test_a_stage_has_a_mood(stage: Stage, mood: str):
+    async with web() as world:
+        world.shelf.records = (replace(LIVE, stage=stage),)
+        assert f'class="stage {mood}"' in (await world.client.get("/")).text
+
+
 async def test_a_hostile_title_stays_text():
     async with web() as world:
         task = spec(title="<script>alert(1)</script>\"'", subject=PULL)
