@@ -216,6 +216,53 @@ def replay(
     _announce(replay_file(delivery, event, as_json=as_json))
 
 
+Directory = Annotated[
+    Path, typer.Argument(metavar="DIR", help="A git repository (its HEAD is read) or a plain folder.")
+]
+Query = Annotated[str, typer.Argument(metavar="QUERY", help="What is looked for; `-` reads standard input.")]
+
+
+@app.command()
+def index(directory: Directory, as_json: Json = False) -> None:
+    """Build the index of DIR, or bring it up to date."""
+    from bot.commands import index as command
+    from bot.settings import load
+
+    report = command.build(command.place_of(directory, load().home))
+    _announce(command.told_report(report, as_json=as_json))
+
+
+@app.command()
+def search(
+    directory: Directory,
+    query: Query,
+    most: Annotated[int, typer.Option("-k", help="How many files at most.", min=1)] = 10,
+    as_json: Json = False,
+    paths: Annotated[bool, typer.Option("--paths", help="Print bare paths, best first.")] = False,
+) -> None:
+    """Rank the files of DIR by how near they are to a task, with reasons."""
+    from bot.commands import index as command
+    from bot.settings import load
+
+    ranked = command.search(command.place_of(directory, load().home), command.query_of(query))
+    _announce(command.told_ranking(ranked[:most], as_json=as_json, paths=paths))
+
+
+@app.command()
+def context(
+    directory: Directory,
+    query: Query,
+    tokens: Annotated[int, typer.Option(help="How long the text may be, by three bytes a token.", min=100)] = 30_000,
+    as_json: Json = False,
+) -> None:
+    """Print the text that a model would see first about a task; with --json, the parts of files in it."""
+    from bot.commands import index as command
+    from bot.settings import load
+
+    found = command.context(command.place_of(directory, load().home), command.query_of(query), tokens)
+    _announce(command.told_context(found, as_json=as_json))
+
+
 @app.command()
 def doctor(as_json: Json = False) -> None:
     """Check this machine and the configuration; values of secrets are never shown."""
@@ -227,6 +274,24 @@ def doctor(as_json: Json = False) -> None:
     findings = asyncio.run(examine(load()))
     _announce(render(findings, as_json=as_json))
     sys.exit(1 if any(finding.blocks for finding in findings) else 0)
+
+
+@app.command()
+def costs(
+    task: Annotated[str | None, typer.Argument(metavar="[TASK]", help="A task's id; default the newest tasks.")] = None,
+    limit: Annotated[int, typer.Option(help="How many tasks.", min=1, max=1000)] = 20,
+    vendors: Annotated[bool, typer.Option("--vendors", help="Price the same tokens on other vendors' terms.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show what tasks cost, call by call with --json, from the ledger."""
+    import asyncio
+
+    from bot.commands.costs import costs as read
+    from bot.commands.costs import render
+    from bot.settings import load
+
+    calls = asyncio.run(read(load(), task, limit))
+    _announce(render(calls, as_json=as_json, vendors=vendors))
 
 
 @policy_app.command("check")

@@ -1,0 +1,96 @@
+"""What tasks cost, from the ledger; with `--vendors`, what the same tokens would cost on other vendors' terms."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from bot.domain.errors import UserError
+from bot.domain.money import MicroUsd, dollars, show
+from bot.domain.spending import Usage
+from bot.providers.llm.pricing import PriceBook, cost
+from bot.providers.store.ledger import LedgerRow
+from bot.providers.store.sql import open_store
+from bot.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class CallCost:
+    """One attempt: what it was for, its tokens, its price. `settled` False: its fate is unknown and it is charged in full."""
+
+    task: str
+    call: str
+    model: str
+    effort: str
+    outcome: str
+    usage: Usage
+    micro_usd: MicroUsd
+    settled: bool
+    cache_miss: str
+
+
+async def costs(settings: Settings, task: str | None, limit: int) -> tuple[CallCost, ...]:
+    """Every attempt of one task, or of the newest tasks. Raises UserError for a task that is not there."""
+    store = open_store(settings.database())
+    try:
+        names = [task] if task is not None else [record.spec.id for record in await store.tasks.listing(limit)]
+        found = [(name, await store.ledger.rows(name)) for name in names]
+    finally:
+        store.close()
+    if task is not None and not found[0][1]:
+        raise UserError(
+            f"The ledger knows nothing of {task}.", "`pullwright costs` without a task lists the newest ones."
+        )
+    return tuple(_call(name, row) for name, rows in found for row in rows)
+
+
+def _call(task: str, row: LedgerRow) -> CallCost:
+    attempt, settled = row.attempt, row.settled
+    return CallCost(
+        task=task,
+        call=attempt.key,
+        model=attempt.model,
+        effort=attempt.effort,
+        outcome=settled.outcome if settled is not None else "unknown fate",
+        usage=settled.usage if settled is not None else Usage(),
+        micro_usd=settled.cost if settled is not None else attempt.reserved,
+        settled=settled is not None,
+        cache_miss=settled.cache_miss if settled is not None else "",
+    )
+
+
+def repriced(calls: Sequence[CallCost], book: PriceBook) -> Mapping[str, MicroUsd]:
+    """The same tokens on each other vendor's terms, by model; a ceiling, as their caches match differently."""
+    vendors = {row.model for row in book.rows if row.vendor != "anthropic"}
+    return {
+        model: MicroUsd(sum(cost(call.usage, book.of(model)) for call in calls if call.settled))
+        for model in sorted(vendors)
+    }
+
+
+def render(calls: Sequence[CallCost], *, as_json: bool, vendors: bool) -> str:
+    """The report: a line a task, then the total; or all of it as one JSON object."""
+    book = PriceBook.load()
+    others = repriced(calls, book) if vendors else {}
+    total = MicroUsd(sum(call.micro_usd for call in calls))
+    if as_json:
+        document = {
+            "calls": [{**asdict(call), "cost_usd": dollars(call.micro_usd)} for call in calls],
+            "cost_usd": dollars(total),
+            "vendors": {model: dollars(amount) for model, amount in others.items()},
+        }
+        return json.dumps(document)
+    if not calls:
+        return "No task has cost anything yet."
+    lines = []
+    for task in dict.fromkeys(call.task for call in calls):
+        mine = [call for call in calls if call.task == task]
+        prompt = sum(call.usage.prompt for call in mine)
+        read = sum(call.usage.read for call in mine)
+        hit = f"{read / prompt:.0%}" if prompt else "–"
+        spent = MicroUsd(sum(call.micro_usd for call in mine))
+        lines.append(f"{task}  {show(spent)}  {len(mine)} attempts  {prompt:,} tokens in ({hit} from cache)")
+    lines.append(f"total  {show(total)}")
+    lines += [f"on {model}'s terms  {show(amount)}" for model, amount in others.items()]
+    return "\n".join(lines)

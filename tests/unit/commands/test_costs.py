@@ -1,0 +1,38 @@
+import json
+
+from bot.commands.costs import CallCost, render, repriced
+from bot.domain.money import MicroUsd
+from bot.domain.spending import Usage
+from bot.providers.llm.pricing import PriceBook
+
+
+def call(task: str = "task:1:1:1", *, settled: bool = True, cost: int = 1000) -> CallCost:
+    usage = Usage(input=10, write_5m=100, read=300, output=50) if settled else Usage()
+    outcome = "ok" if settled else "unknown fate"
+    return CallCost(task, "plan:call:1", "claude-sonnet-5-5", "high", outcome, usage, MicroUsd(cost), settled, "")
+
+
+def test_nothing_spent_is_said():
+    assert render((), as_json=False, vendors=False) == "No task has cost anything yet."
+
+
+def test_a_line_a_task_and_the_total():
+    text = render((call(), call(), call("task:1:2:1", cost=5)), as_json=False, vendors=False)
+    assert text.splitlines() == [
+        "task:1:1:1  $0.0020  2 attempts  820 tokens in (73% from cache)",
+        "task:1:2:1  $0.0000  1 attempts  410 tokens in (73% from cache)",
+        "total  $0.0020",
+    ]
+
+
+def test_json_has_every_call_and_exact_sums():
+    document = json.loads(render((call(), call(settled=False, cost=7)), as_json=True, vendors=True))
+    assert [one["cost_usd"] for one in document["calls"]] == [0.001, 0.000007]
+    assert document["cost_usd"] == 0.001007
+    assert document["vendors"].keys() == repriced((), PriceBook.load()).keys()
+
+
+def test_other_vendors_price_only_what_is_known_to_have_been_used():
+    book = PriceBook.load()
+    assert repriced((call(settled=False),), book) == repriced((), book)
+    assert all(amount > 0 for amount in repriced((call(),), book).values())
