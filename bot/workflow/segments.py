@@ -14,7 +14,8 @@ from bot.policy.repository import SettingsFault, default_test_command, parse_set
 from bot.prompting import clean_untrusted, fence_untrusted, render
 from bot.providers.llm.port import Conversation, Message
 from bot.providers.sandbox.port import Sandbox
-from bot.retrieval import context as retrieval
+from bot.retrieval import service as retrieval
+from bot.retrieval.overview import overview
 from bot.stages.coding import run as coding
 from bot.stages.coding.log import user_text
 from bot.stages.coding.tools import TOOLS_JSON
@@ -31,7 +32,6 @@ CONVENTIONS = ("AGENTS.md", "CLAUDE.md", "CONTRIBUTING.md")
 CONVENTIONS_BYTES = 3_000
 PLAN_CONTEXT_TOKENS = 5_000
 MAP_TOKENS = 1_200
-_TEXTS_AT_ONCE = 500
 
 
 async def prepare(context: TaskContext) -> Prepared:
@@ -94,19 +94,6 @@ async def _paths(context: TaskContext, tree: TreeId) -> tuple[str, ...]:
     return tuple(entry.path for entry in await context.mirror.entries(tree))
 
 
-async def _texts(context: TaskContext, tree: TreeId) -> dict[str, str]:
-    """Every text file of the tree, by path."""
-    entries = [entry for entry in await context.mirror.entries(tree) if entry.mode.value.startswith("100")]
-    found: dict[str, str] = {}
-    for start in range(0, len(entries), _TEXTS_AT_ONCE):
-        part = entries[start : start + _TEXTS_AT_ONCE]
-        blobs = await context.mirror.blobs(entry.blob for entry in part)
-        for entry in part:
-            if retrieval.is_text(blobs[entry.blob]):
-                found[entry.path] = blobs[entry.blob].decode("utf-8", "replace")
-    return found
-
-
 async def plan(context: TaskContext, prepared: Prepared) -> Plan:
     """Ask the planner."""
     models = context.services.models
@@ -119,7 +106,7 @@ async def plan(context: TaskContext, prepared: Prepared) -> Plan:
         max_tokens=models.planner_tokens,
     )
     paths = await _paths(context, prepared.tree)
-    brief = await context.journal.step("plan:brief", lambda: _plan_brief(context, prepared, paths), str)
+    brief = await context.journal.step("plan:brief", lambda: _plan_brief(context, prepared), str)
     work = planning.PlanningWork("plan", conversation, brief, frozenset(paths))
     planned = await planning.run(work, journal=context.journal, model=context.model())
     if planned.plan is None:
@@ -127,10 +114,10 @@ async def plan(context: TaskContext, prepared: Prepared) -> Plan:
     return planned.plan
 
 
-async def _plan_brief(context: TaskContext, prepared: Prepared, paths: tuple[str, ...]) -> str:
+async def _plan_brief(context: TaskContext, prepared: Prepared) -> str:
     spec = context.spec
     asked = clean_untrusted(f"{spec.title}\n\n{spec.request}")
-    shown = retrieval.build(paths, await _texts(context, prepared.tree), asked.text, PLAN_CONTEXT_TOKENS)
+    shown = await retrieval.context_for(context.mirror, prepared.tree, asked.text, PLAN_CONTEXT_TOKENS)
     return render(
         "bot.stages.planning",
         "brief.md.j2",
@@ -182,7 +169,7 @@ async def code(context: TaskContext, order: CodeOrder) -> Coded:
 
 async def _coder(context: TaskContext, prepared: Prepared) -> Conversation:
     models = context.services.models
-    overview = retrieval.build(await _paths(context, prepared.tree), {}, "", MAP_TOKENS)
+    shown = overview(await _paths(context, prepared.tree), MAP_TOKENS)
     return Conversation(
         model=models.coder,
         effort=models.coder_effort,
@@ -197,7 +184,7 @@ async def _coder(context: TaskContext, prepared: Prepared) -> Conversation:
                 test=prepared.settings.step_test or prepared.settings.test,
                 conventions_path=prepared.conventions_path,
                 conventions=prepared.conventions,
-                map=overview.text,
+                map=shown,
             ),
         ),
         tools=TOOLS_JSON,

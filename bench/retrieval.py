@@ -1,0 +1,198 @@
+"""Finds the files to change on public issues: acc@k, hit@k, MRR, lines@30k, with intervals. Prints one JSON object last.
+
+  python -m bench.retrieval --data FILE.jsonl --snapshots DIR [--fit] [--rows OUT.jsonl]
+
+acc@k: all files of the fix are among the first k; hit@k: any. lines@30k: share of the fix's functions and classes (of its
+lines, where none are known by name) inside the context of 30,000 tokens. --fit prints weights, cross-validated by project.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from bench import localisation
+from bench.localisation import Row
+from bot.retrieval import signals
+from bot.retrieval.index import index_folder
+from bot.retrieval.rank import WEIGHTS, candidates
+from bot.retrieval.store import Store
+from bot.retrieval.view import View
+
+KS = (1, 3, 5, 10, 20)
+TOKENS = 30_000
+DRAWS = 2000
+
+
+@dataclass(slots=True)
+class Result:
+    """What one row came to."""
+
+    id: str
+    project: str
+    named: bool
+    ranks: list[int | None]
+    seconds: float
+    first: list[str]
+    inside: float | None = None
+    table: npt.NDArray[np.float64] | None = None
+    gold_rows: list[int] = field(default_factory=list)
+
+
+def ranked(view: View, row: Row) -> Result:
+    """Ranks of the row's gold files, from 0."""
+    start = time.perf_counter()
+    found = candidates(view, signals.query_of(row.query))
+    seconds = time.perf_counter() - start
+    paths = [view.items[candidate.item].path for candidate in found]
+    place = {path: number for number, path in enumerate(paths)}
+    ranks = [place.get(gold) for gold in row.gold]
+    result = Result(row.id, row.project, row.named, ranks, seconds, paths[:10])
+    result.table = np.array([[candidate.signals[name] for name in WEIGHTS] for candidate in found])
+    result.gold_rows = [place[gold] for gold in row.gold if gold in place]
+    return result
+
+
+def measures(results: Sequence[Result]) -> dict[str, float]:
+    """Means over rows."""
+    found: dict[str, float] = {}
+    for k in KS:
+        found[f"acc@{k}"] = _mean(all(rank is not None and rank < k for rank in r.ranks) for r in results)
+        found[f"hit@{k}"] = _mean(any(rank is not None and rank < k for rank in r.ranks) for r in results)
+    found["mrr"] = _mean(max((1 / (rank + 1) for rank in r.ranks if rank is not None), default=0.0) for r in results)
+    inside = [r.inside for r in results if r.inside is not None]
+    if inside:
+        found["lines@30k"] = _mean(inside)
+    return {name: round(value, 4) for name, value in found.items()}
+
+
+def _mean(values: object) -> float:
+    listed = [float(value) for value in values]  # type: ignore[attr-defined]
+    return sum(listed) / max(len(listed), 1)
+
+
+def intervals(results: Sequence[Result]) -> dict[str, list[float]]:
+    """95 % by bootstrap over rows."""
+    chance = random.Random(0)
+    draws = [measures(chance.choices(results, k=len(results))) for _ in range(DRAWS // 4)]
+    return {
+        name: [round(float(np.percentile([draw[name] for draw in draws], at)), 3) for at in (2.5, 97.5)]
+        for name in ("acc@1", "acc@5", "acc@10", "mrr")
+    }
+
+
+def fitted(results: Sequence[Result]) -> npt.NDArray[np.float64]:
+    """Non-negative weights that make gold files likely among the pool (softmax, a little shrinkage), by gradient descent."""
+    weights = np.ones(len(WEIGHTS))
+    usable = [r for r in results if r.table is not None and r.gold_rows]
+    step = np.full(len(WEIGHTS), 0.0)
+    for round_number in range(400):
+        slope = 2 * 0.002 * weights
+        for result in usable:
+            slope += _slope(result, weights) / len(usable)
+        step = 0.9 * step - (0.6 if round_number < 300 else 0.2) * slope
+        weights = np.maximum(0.0, weights + step)
+    return weights
+
+
+def _slope(result: Result, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    table = result.table
+    if table is None:
+        return np.zeros(len(weights))
+    likely = np.exp(table @ weights - (table @ weights).max())
+    others = np.ones(len(table), np.bool_)
+    others[result.gold_rows] = False
+    total, pull = likely[others].sum(), likely[others] @ table[others]
+    slope = np.zeros(len(weights))
+    for gold in result.gold_rows:
+        share = likely[gold] / (total + likely[gold])
+        slope -= ((1 - share) * table[gold] - pull / (total + likely[gold])) / len(result.gold_rows)
+    return slope
+
+
+def reranked(result: Result, weights: npt.NDArray[np.float64]) -> Result:
+    """The same row under other weights."""
+    if result.table is None or not len(result.table):
+        return result
+    order = np.argsort(-(result.table @ weights), kind="stable")
+    place = {int(old): new for new, old in enumerate(order)}
+    ranks: list[int | None] = [place[old] for old in result.gold_rows]
+    missing: list[int | None] = [None] * (len(result.ranks) - len(ranks))
+    return Result(result.id, result.project, result.named, ranks + missing, result.seconds, [])
+
+
+def fit(results: Sequence[Result]) -> dict[str, object]:
+    """Weights from all rows, and what weights from the other projects give on each project."""
+    held_out: list[Result] = []
+    for project in sorted({result.project for result in results}):
+        weights = fitted([result for result in results if result.project != project])
+        held_out += [reranked(result, weights) for result in results if result.project == project]
+    weights = fitted(results)
+    return {
+        "weights": {name: round(float(weight), 2) for name, weight in zip(WEIGHTS, weights, strict=True)},
+        "cross_validated": measures(held_out),
+        "fitted": measures([reranked(result, weights) for result in results]),
+    }
+
+
+def run(data: Path, home: Path, also: Callable[[View, Row, Path], float | None]) -> tuple[list[Result], float]:
+    """All rows; seconds of indexing beside."""
+    results: list[Result] = []
+    seconds = 0.0
+    for archive, group in localisation.by_archive(localisation.rows(data)).items():
+        source = localisation.snapshot(archive, home)
+        with tempfile.TemporaryDirectory() as scratch:
+            tree, index = Path(scratch, "tree"), Path(scratch, "index.db")
+            localisation.laid_out(source, tree)
+            start = time.perf_counter()
+            store = Store(index)
+            view, _ = index_folder(store, tree)
+            seconds += time.perf_counter() - start
+            for row in group:
+                result = ranked(view, row)
+                result.inside = also(view, row, tree)
+                results.append(result)
+            store.close()
+        print(f"{archive}: {len(group)} rows", file=sys.stderr)
+    return results, seconds
+
+
+def main() -> None:
+    """See the module's docstring."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--snapshots", type=Path, required=True)
+    parser.add_argument("--fit", action="store_true")
+    parser.add_argument("--rows", type=Path)
+    given = parser.parse_args()
+    results, seconds = run(given.data, given.snapshots, lambda _view, _row, _tree: None)
+    if given.rows:
+        lines = [json.dumps({k: v for k, v in asdict(r).items() if k not in {"table", "gold_rows"}}) for r in results]
+        given.rows.write_text("\n".join(lines) + "\n", "utf-8")
+    report: dict[str, object] = {
+        "rows": len(results),
+        **measures(results),
+        "interval95": intervals(results),
+        "without_rows_that_name_a_file": measures([r for r in results if not r.named]),
+        "projects": {p: measures([r for r in results if r.project == p]) for p in sorted({r.project for r in results})},
+        "seconds": {"index": round(seconds, 1), "query_p50": float(np.median([r.seconds for r in results]))},
+        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+    }
+    if given.fit:
+        report["fit"] = fit(results)
+    print(json.dumps(report))
+
+
+if __name__ == "__main__":
+    main()

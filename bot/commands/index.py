@@ -1,0 +1,170 @@
+"""`pullwright index`, `search` and `context`: the index of a git repository's HEAD, or of a plain folder as it lies there."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from bot.custody.faults import LineFault
+from bot.custody.git import GitError
+from bot.custody.mirror import Mirror
+from bot.domain.errors import UserError
+from bot.domain.ids import RepositoryId, TreeId
+from bot.retrieval import index as indexing
+from bot.retrieval import service
+from bot.retrieval.build import Progress as Watch
+from bot.retrieval.build import silent
+from bot.retrieval.context import Context
+from bot.retrieval.index import Report
+from bot.retrieval.rank import Ranked
+from bot.retrieval.store import Store
+
+LONGEST_QUERY = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What DIR is: `git` when it is a clone with a commit."""
+
+    root: Path
+    home: Path
+    git: bool
+
+    @property
+    def number(self) -> int:
+        """Stands in for a repository's number; 60 bits of the path's hash."""
+        return int(hashlib.sha256(str(self.root).encode("utf-8", "surrogateescape")).hexdigest()[:15], 16)
+
+    @property
+    def folder_index(self) -> Path:
+        return self.home / f"{self.number}.folder.index.db"
+
+
+def place_of(directory: Path, home: Path) -> Place:
+    """Raises UserError when there is no such directory."""
+    if not directory.is_dir():
+        raise UserError(f"{directory} is no directory.", "Give a git repository or a folder.")
+    root = directory.resolve()
+    return Place(root, home / "index", (root / ".git").exists())
+
+
+def query_of(given: str) -> str:
+    """The query; `-` reads standard input."""
+    text = sys.stdin.buffer.read(LONGEST_QUERY).decode("utf-8", "replace") if given == "-" else given
+    if not text.strip():
+        raise UserError("The query is empty.", "Say what you look for, or give `-` and write it to standard input.")
+    return text
+
+
+async def _head(place: Place) -> tuple[Mirror, TreeId]:
+    mirror = Mirror(place.home, RepositoryId(place.number))
+    try:
+        commit = await mirror.from_directory(place.root)
+        return mirror, await mirror.tree_of(commit)
+    except (LineFault, GitError) as error:
+        raise UserError(f"Cannot read the HEAD of {place.root}: {error}.", "It needs at least one commit.") from error
+
+
+def build(place: Place) -> Report:
+    """Bring the index up to date."""
+
+    async def of_commit(watch: Watch) -> Report:
+        mirror, tree = await _head(place)
+        store = await asyncio.to_thread(Store, service.store_of(mirror))
+        try:
+            _, report = await indexing.index_tree(store, mirror, tree, watch)
+        finally:
+            store.close()
+        return report
+
+    with _watched() as watch:
+        if place.git:
+            return asyncio.run(of_commit(watch))
+        store = Store(place.folder_index)
+        try:
+            return indexing.index_folder(store, place.root, watch)[1]
+        finally:
+            store.close()
+
+
+def search(place: Place, query: str) -> tuple[Ranked, ...]:
+    """Files near the query, best first."""
+
+    async def of_commit(watch: Watch) -> tuple[Ranked, ...]:
+        mirror, tree = await _head(place)
+        return await service.search_for(mirror, tree, query, progress=watch)
+
+    with _watched() as watch:
+        if place.git:
+            return asyncio.run(of_commit(watch))
+        return service.search_folder(place.folder_index, place.root, query, progress=watch)
+
+
+def context(place: Place, query: str, tokens: int) -> Context:
+    """The text that a model would see first."""
+
+    async def of_commit(watch: Watch) -> Context:
+        mirror, tree = await _head(place)
+        return await service.context_for(mirror, tree, query, tokens, progress=watch)
+
+    with _watched() as watch:
+        if place.git:
+            return asyncio.run(of_commit(watch))
+        return service.context_of_folder(place.folder_index, place.root, query, tokens, progress=watch)
+
+
+@contextmanager
+def _watched() -> Iterator[Watch]:
+    """A bar on standard error while something is read; nothing where nobody looks."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield silent
+        return
+    columns = (TextColumn("indexing"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("indexing", total=None, visible=False)
+
+        def watch(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total, visible=True)
+
+        yield watch
+
+
+def told_report(report: Report, *, as_json: bool) -> str:
+    """For `index`."""
+    if as_json:
+        return json.dumps({"files": report.files, "read": report.read, "by_name_only": dict(report.by_name_only)})
+    left = ", ".join(f"{count:,} {reason}" for reason, count in report.by_name_only.items())
+    return f"{report.files:,} files, {report.read:,} read now." + (f" By name only: {left}." if left else "")
+
+
+def told_ranking(ranked: tuple[Ranked, ...], *, as_json: bool, paths: bool) -> str:
+    """For `search`."""
+    if as_json:
+        return json.dumps([{"path": _shown(r.path), "score": r.score, "why": list(r.why)} for r in ranked])
+    if paths:
+        return "\n".join(_shown(r.path) for r in ranked)
+    return (
+        "\n".join(f"{r.score:7.3f}  {_shown(r.path)}\n         {'; '.join(r.why)}" for r in ranked) or "Nothing found."
+    )
+
+
+def told_context(found: Context, *, as_json: bool) -> str:
+    """For `context`."""
+    if not as_json:
+        return _shown(found.text)
+    return json.dumps([{"path": _shown(part.path), "first": part.first, "last": part.last} for part in found.parts])
+
+
+def _shown(text: str) -> str:
+    """A path that is no UTF-8 is shown with replacements."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -1,0 +1,106 @@
+"""Brings the index up to date with a commit of the mirror or with a plain folder, and gives the view to ask."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.custody.mirror import Mirror
+from bot.domain.ids import BlobId, TreeId
+from bot.retrieval import files
+from bot.retrieval.build import Builder, Progress, batches, processes_for, silent
+from bot.retrieval.extract import LARGEST
+from bot.retrieval.files import File
+from bot.retrieval.segment import Source
+from bot.retrieval.store import Store
+from bot.retrieval.view import View
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What an update did: files in all, blobs read now, and how many files are known by name only, by reason."""
+
+    files: int
+    read: int
+    by_name_only: Mapping[str, int]
+
+
+def index_folder(store: Store, root: Path, progress: Progress = silent) -> tuple[View, Report]:
+    """Reads what is new or changed since the last time. No git is run."""
+    listing = files.of_folder(root, store.seen())
+    missing = _missing(store, listing.files)
+    unread = [file for file in missing if file.state]
+    wanted = {file.path: file for file in missing if not file.state}
+    sizes = [(path, _size(root / path)) for path in wanted]
+    processes = processes_for(len(missing), sum(size for _, size in sizes))
+    with Builder(store, total=len(missing), processes=processes, progress=progress) as builder:
+        if unread:
+            builder.add(_named_only(unread))
+        for batch in batches(sizes):
+            builder.add([_from_disk(root, wanted[path]) for path in batch])
+    if listing.stamps or listing.gone:
+        store.remember(listing.stamps, listing.gone)
+    view = View(store, listing.files)
+    return view, _report(view, len(missing), listing.left_out)
+
+
+async def index_tree(store: Store, mirror: Mirror, tree: TreeId, progress: Progress = silent) -> tuple[View, Report]:
+    """Reads the blobs of a tree that the index does not know yet, from the bare mirror."""
+    entries = await mirror.entries(tree)
+    listed = files.of_tree(entries)
+    missing = await asyncio.to_thread(_missing, store, listed)
+    unread = [file for file in missing if file.state]
+    present = [file for file in missing if not file.state]
+    sizes = await mirror.sizes(BlobId(file.oid) for file in present) if present else {}
+    large = [file for file in present if sizes[BlobId(file.oid)] > LARGEST]
+    readable = [file for file in present if sizes[BlobId(file.oid)] <= LARGEST]
+    wanted = {file.path: file for file in readable}
+    weighed = [(file.path, sizes[BlobId(file.oid)]) for file in readable]
+    processes = processes_for(len(missing), sum(size for _, size in weighed))
+    with Builder(store, total=len(missing), processes=processes, progress=progress) as builder:
+        named = [Source(f.oid, f.language, b"", "large", sizes[BlobId(f.oid)]) for f in large] + _named_only(unread)
+        if named:
+            await asyncio.to_thread(builder.add, named)
+        for batch in batches(weighed):
+            chosen = [wanted[path] for path in batch]
+            contents = await mirror.blobs(BlobId(file.oid) for file in chosen)
+            sources = [Source(file.oid, file.language, contents[BlobId(file.oid)]) for file in chosen]
+            await asyncio.to_thread(builder.add, sources)
+        await asyncio.to_thread(builder.finish)
+    view = await asyncio.to_thread(View, store, listed)
+    return view, _report(view, len(missing), {})
+
+
+def _missing(store: Store, listed: Iterable[File]) -> list[File]:
+    """One file for each blob and language that is not in the store."""
+    distinct = {(file.oid, file.language): file for file in listed}
+    known = store.documents(oid for oid, _ in distinct)
+    return sorted(file for key, file in distinct.items() if key not in known)
+
+
+def _named_only(unread: Iterable[File]) -> list[Source]:
+    return [Source(file.oid, file.language, b"", file.state) for file in unread]
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _from_disk(root: Path, file: File) -> Source:
+    try:
+        return Source(file.oid, file.language, (root / file.path).read_bytes())
+    except OSError:
+        return Source(file.oid, file.language, b"", "failed")
+
+
+def _report(view: View, read: int, left_out: Mapping[str, int]) -> Report:
+    reasons = dict(left_out)
+    for item in view.items:
+        if item.document.state != "read":
+            reasons[item.document.state] = reasons.get(item.document.state, 0) + 1
+    return Report(len(view.items), read, dict(sorted(reasons.items())))

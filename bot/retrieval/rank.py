@@ -1,0 +1,168 @@
+"""Files that a task is about, best first: a weighted sum of signals. The weights are few, fitted by `bench/retrieval.py --fit`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bot.retrieval import graph, signals
+from bot.retrieval.kinds import Kind
+from bot.retrieval.signals import Named, Query, Words, scaled
+from bot.retrieval.view import Floats, View
+
+WEIGHTS = {
+    "body": 1.3,
+    "symbols": 2.0,
+    "passages": 3.4,
+    "path": 1.6,
+    "identifiers": 1.3,
+    "defines": 0.5,
+    "pairs": 1.3,
+    "paths": 1.5,
+    "frames": 0.7,
+    "modules": 0.3,
+    "graph": 1.7,
+    "folder": 1.4,
+}
+WITHOUT_GRAPH = {name: weight for name, weight in WEIGHTS.items() if name not in {"graph", "folder"}}
+APART = 3.0
+"""Taken from the score of tests, vendored, generated, documentation and data files: they come after code."""
+POOL = 150
+APART_IN_POOL = 30
+_IMPORTING = 10
+_REASONS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A file with its score and why it is here, the strongest reason first."""
+
+    path: str
+    score: float
+    why: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An item of the pool with its signals, 0..1 each, its score, and the scores of its passages."""
+
+    item: int
+    signals: dict[str, float]
+    score: float
+    passages: Floats
+
+
+def rank(view: View, text: str) -> tuple[Ranked, ...]:
+    """All files near the task, best first; equal scores in path order."""
+    query = signals.query_of(text)
+    return tuple(explained(view, query, candidate) for candidate in candidates(view, query))
+
+
+def candidates(view: View, query: Query) -> list[Candidate]:
+    """The pool, scored and sorted."""
+    if not view.items:
+        return []
+    by_words = signals.by_words(view, query)
+    named = signals.by_names(view, query)
+    pool = _pool(view, by_words, named)
+    outlines = view.outlines(pool)
+    near = [other for item in pool[:_IMPORTING] for other in graph.imported(view, item, outlines[item])]
+    added = [item for item in dict.fromkeys(near) if item not in outlines]
+    pool = sorted([*pool, *added])
+    outlines = {**outlines, **view.outlines(added)}
+    passages = view.passages(pool)
+    scores = signals.by_passages(query, by_words.rarity, passages)
+    columns = _columns(by_words, named, pool)
+    columns["passages"] = scaled(np.array([signals.best_passages(scores[item]) for item in pool]))
+    first = _sum(columns)
+    seeds = np.exp(first - first.max()) * (~view.apart[pool] * 0.7 + 0.3)
+    reached = graph.spread(view, pool, outlines, passages, seeds)
+    columns["graph"] = scaled(np.log1p(reached * 1e4))
+    columns["folder"] = scaled(np.sqrt(_folder(view, pool, np.exp((first - first.max()) / 1.5))))
+    final = _sum(columns) - APART * view.apart[pool]
+    order = sorted(
+        range(len(pool)), key=lambda number: (-round(float(final[number]), 9), view.items[pool[number]].path)
+    )
+    return [
+        Candidate(
+            pool[number],
+            {name: float(column[number]) for name, column in columns.items()},
+            float(final[number]),
+            scores[pool[number]],
+        )
+        for number in order
+    ]
+
+
+def _pool(view: View, by_words: Words, named: Named) -> list[int]:
+    """The items worth a closer look, best first: most of them code."""
+    mentioned = (
+        (named.paths > 0) + (named.defines > 0) + (named.frames > 0) + (named.pairs > 0) + 0.5 * (named.modules > 0)
+    )
+    quick = by_words.body + by_words.symbols + 0.5 * mentioned
+    order = np.argsort(-quick, kind="stable")
+    order = order[quick[order] > 0]
+    code = order[view.counted[order]][:POOL]
+    others = order[view.apart[order]][:APART_IN_POOL]
+    return [int(item) for item in np.concatenate([code, others])]
+
+
+def _columns(by_words: Words, named: Named, pool: Sequence[int]) -> dict[str, Floats]:
+    at = np.array(pool, np.int64)
+    return {
+        "body": by_words.body[at],
+        "symbols": by_words.symbols[at],
+        "path": by_words.path[at],
+        "identifiers": by_words.identifiers[at],
+        "defines": named.defines[at],
+        "pairs": named.pairs[at],
+        "paths": named.paths[at],
+        "frames": named.frames[at],
+        "modules": named.modules[at],
+    }
+
+
+def _sum(columns: dict[str, Floats]) -> Floats:
+    summed: Floats = np.sum([WEIGHTS[name] * column for name, column in sorted(columns.items())], axis=0)
+    return summed
+
+
+def _folder(view: View, pool: Sequence[int], likely: Floats) -> Floats:
+    """How likely the other files of the same folder are."""
+    folders = [view.items[item].path.rpartition("/")[0] for item in pool]
+    sums: dict[str, float] = {}
+    for folder, value in zip(folders, likely.tolist(), strict=True):
+        sums[folder] = sums.get(folder, 0.0) + value
+    return np.maximum(0.0, np.array([sums[folder] for folder in folders]) - likely)
+
+
+_TEXTS = {
+    "body": "its text has the task's words",
+    "symbols": "its definitions are named like the task's words",
+    "passages": "one passage has many of the task's words",
+    "path": "its path has the task's words",
+    "identifiers": "it uses identifiers of the task",
+    "defines": "it defines a name of the task",
+    "pairs": "it defines a dotted name of the task",
+    "paths": "the task names its path",
+    "frames": "it is in the stack trace",
+    "modules": "the task names its module",
+    "graph": "near files use it, or it uses them",
+    "folder": "its folder holds near files",
+}
+
+
+def explained(view: View, query: Query, candidate: Candidate) -> Ranked:
+    """The result that people see."""
+    item = view.items[candidate.item]
+    gained = {name: WEIGHTS[name] * value for name, value in candidate.signals.items() if value > 0}
+    strongest = sorted(gained, key=lambda name: (-gained[name], name))[:_REASONS]
+    why = [_TEXTS[name] for name in strongest]
+    if item.kind is not Kind.CODE:
+        why.insert(0, f"ranked apart: {item.kind.value}")
+    path_words = [term for term in query.path_weights if term in item.path.lower()][:4]
+    if "path" in strongest and path_words:
+        why[why.index(_TEXTS["path"])] = f"its path has {', '.join(path_words)}"
+    return Ranked(item.path, round(candidate.score, 4), tuple(why))
