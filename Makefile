@@ -39,7 +39,7 @@ attacks: setup ## The attack corpus
 	@$(PYTEST) tests/attacks
 
 scenarios: setup
-	@$(PYTEST) -n 0 -m "not real" tests/scenarios
+	@$(PYTEST) -m "not real" tests/scenarios
 
 test: check unit contracts attacks scenarios ## Everything CI runs
 
