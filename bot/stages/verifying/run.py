@@ -18,6 +18,9 @@ from bot.stages.verifying.compare import compare, from_findings, signature
 from bot.stages.verifying.reports import report
 
 JUNIT_PATH = "/home/user/.pullwright/junit.xml"
+PYTEST_CACHE = "/home/user/.pullwright/pytest"
+"""Outside the files; switched off it would break plugins that keep something there."""
+
 _JUNIT_LIMIT = 64_000_000
 _OUTPUT_LIMIT = 16_000_000
 _SCANNED_SIZE = 5_000_000
@@ -38,7 +41,7 @@ async def run_tests(sandbox: Sandbox, command: str, timeout_seconds: int) -> Tes
         command,
         timeout_seconds=timeout_seconds,
         env={
-            "PYTEST_ADDOPTS": f"--junitxml={JUNIT_PATH} -p no:cacheprovider",
+            "PYTEST_ADDOPTS": f"--junitxml={JUNIT_PATH} -o cache_dir={PYTEST_CACHE}",
             "PYTHONDONTWRITEBYTECODE": "1",
             "CI": "true",
         },
