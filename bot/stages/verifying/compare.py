@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import replace
 
 from bot.domain.verdict import Failure, FailureKind, Finding, TestCase, TestOutcome, TestReport
 
@@ -29,6 +30,28 @@ def signature(kind: FailureKind, subject: str, message: str = "") -> str:
     return hashlib.sha256(basis.encode()).hexdigest()[:24]
 
 
+def aligned(before: TestReport, after: TestReport) -> TestReport:
+    """The run after with the ids of the run before, where only numbers or addresses in a test's parameters differ.
+
+    Runners make ids of parameters that hold the time, a counter or an object's address; such a test is the same test.
+    """
+    known, now = {case.id for case in before.cases}, {case.id for case in after.cases}
+    gone: dict[str, list[str]] = {}
+    for case in before.cases:
+        if case.id not in now and "[" in case.id:
+            gone.setdefault(_stable(case.id), []).append(case.id)
+    cases = []
+    for case in after.cases:
+        left = gone.get(_stable(case.id)) if case.id not in known and "[" in case.id else None
+        cases.append(replace(case, id=left.pop(0)) if left else case)
+    return replace(after, cases=tuple(cases))
+
+
+def _stable(name: str) -> str:
+    test, _, parameters = name.partition("[")
+    return f"{test}[{normalised(parameters)}"
+
+
 def compare(before: TestReport, after: TestReport) -> tuple[Failure, ...]:
     """Why the run after is not acceptable, in the order people want to read it; empty when it is."""
     if after.timed_out:
@@ -45,12 +68,17 @@ def compare(before: TestReport, after: TestReport) -> tuple[Failure, ...]:
     if not _is_command(after) or not _is_command(before):
         failures += [
             _failure(FailureKind.VANISHED_TEST, name, "It passed before and did not run now.")
-            for name in sorted(passed - known)
+            for name in sorted(passed - known - _divided(after))
         ]
     found = [failure for failure in failures if failure is not None]
     if not found and after.exit_code != 0 and _unexplained(before, after):
         found.append(_failure(FailureKind.COMMAND, after.command, after.tail[-1200:]))
     return tuple(found)
+
+
+def _divided(report: TestReport) -> set[str]:
+    """Names of tests that run as several cases with parameters, `name[one]` and so on; each case is judged for itself."""
+    return {case.id.partition("[")[0] for case in report.cases if case.outcome is not TestOutcome.SKIPPED}
 
 
 def _is_command(report: TestReport) -> bool:

@@ -14,7 +14,7 @@ from bot.domain.verdict import Failure, FailureKind, TestReport, Verdict, Verifi
 from bot.providers.sandbox.port import Sandbox
 from bot.providers.scanner.port import ScanFailed, Scanner, ScanResult
 from bot.stages.verifying import suppressions
-from bot.stages.verifying.compare import compare, from_findings, signature
+from bot.stages.verifying.compare import aligned, compare, from_findings, signature
 from bot.stages.verifying.reports import report
 
 JUNIT_PATH = "/home/user/.pullwright/junit.xml"
@@ -81,6 +81,7 @@ class Verifier:
         (scan, scan_failures), tests = await asyncio.gather(
             self._scan(sandbox, before, after), run_tests(sandbox, test, settings.test_timeout_seconds)
         )
+        tests = aligned(self.checks.baseline, tests)
         failures = (
             *compare(self.checks.baseline, tests),
             *from_findings(scan.introduced()),

@@ -1,5 +1,5 @@
 from bot.domain.verdict import FailureKind, Finding, TestCase, TestOutcome, TestReport
-from bot.stages.verifying.compare import compare, from_findings, normalised, signature, unrunnable
+from bot.stages.verifying.compare import aligned, compare, from_findings, normalised, signature, unrunnable
 
 P, F, S = TestOutcome.PASSED, TestOutcome.FAILED, TestOutcome.SKIPPED
 
@@ -32,6 +32,28 @@ def test_a_test_that_failed_before_may_still_fail():
 
 def test_a_test_that_vanished_is_a_failure():
     assert kinds(run(a=P, b=P), run(a=P)) == [FailureKind.VANISHED_TEST]
+
+
+def test_a_test_may_become_cases_with_parameters():
+    assert kinds(run(a=P), run(**{"a[one]": P, "a[two]": P})) == []
+    assert kinds(run(a=P), run(1, **{"a[one]": P, "a[two]": F})) == [FailureKind.NEW_TEST_FAILS]
+
+
+def test_a_case_with_parameters_may_not_vanish_nor_all_be_skipped():
+    assert kinds(run(**{"a[one]": P, "a[two]": P}), run(**{"a[one]": P})) == [FailureKind.VANISHED_TEST]
+    assert kinds(run(a=P), run(**{"a[one]": S})) == [FailureKind.VANISHED_TEST]
+
+
+def test_a_case_whose_parameters_hold_the_time_is_the_same_case():
+    before = run(**{"a[09:15:01 2026-11-29]": P, "a[<Thing at 0x7f01>]": F, "b": P})
+    after = run(1, **{"a[09:15:59 2026-11-29]": P, "a[<Thing at 0x7f02>]": F, "b": P})
+    assert aligned(before, after).cases == before.cases
+    assert kinds(before, aligned(before, after)) == []
+
+
+def test_only_as_many_cases_are_taken_for_the_same_as_there_were():
+    before, after = run(**{"a[x1]": P, "a[x2]": P}), run(**{"a[x1]": P, "a[y2]": P})
+    assert kinds(before, aligned(before, after)) == [FailureKind.VANISHED_TEST]
 
 
 def test_a_test_that_is_skipped_now_is_a_failure():
