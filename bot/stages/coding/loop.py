@@ -102,12 +102,12 @@ def after_check(failures: tuple[Failure, ...], progress: Progress, limits: Limit
     return None
 
 
-def grouped(calls: tuple[ToolCall, ...], read_only: frozenset[str]) -> tuple[tuple[ToolCall, ...], ...]:
-    """Calls in runs that may go together: neighbours that only read form one group, every other call stands alone."""
+def grouped(calls: tuple[ToolCall, ...], families: tuple[frozenset[str], ...]) -> tuple[tuple[ToolCall, ...], ...]:
+    """Calls in runs that go together: neighbours of one family form one group, every other call stands alone."""
     groups: list[list[ToolCall]] = []
     for call in calls:
-        joins = groups and call.name in read_only and groups[-1][0].name in read_only
-        if joins:
+        family = next((names for names in families if call.name in names), frozenset[str]())
+        if groups and groups[-1][0].name in family:
             groups[-1].append(call)
         else:
             groups.append([call])

@@ -41,7 +41,7 @@ from bot.stages.coding.loop import (
     grouped,
     next_move,
 )
-from bot.stages.coding.tools import READ_ONLY, Edit, Finish, Read, Run, Search, ToolInput, parse
+from bot.stages.coding.tools import FAMILIES, READ_ONLY, Edit, Finish, Read, Run, Search, ToolInput, parse
 
 Check = Callable[[Sandbox, Change], Awaitable[tuple[Failure, ...]]]
 """Runs the step's tests and scan in the sandbox on a change; handed in by the workflow (it lives in stages/verifying)."""
@@ -184,8 +184,7 @@ class _Worker:
         finish = next((call for call in calls if call.name == "finish"), None)
         others = tuple(call for call in calls if call.name != "finish")
         answers: dict[str, ToolAnswer] = {}
-        reading = frozenset(str(kind.model_fields["name"].default) for kind in READ_ONLY)
-        for index, group in enumerate(grouped(others, reading)):
+        for index, group in enumerate(grouped(others, FAMILIES)):
             used = await self._execute(index, group)
             self.tree = used.tree
             answers.update({answer.call_id: answer for answer in used.answers})
@@ -200,12 +199,13 @@ class _Worker:
 
         async def act() -> Used:
             async def work(sandbox: Sandbox) -> Used:
-                made = [parse(call.name, call.arguments) for call in group]
-                answers = await asyncio.gather(
-                    *(_answer(sandbox, call, what, f"{number}-{index}") for call, what in zip(group, made, strict=True))
-                )
-                if all(isinstance(what, str | Search | Read) for what in made):
-                    return Used(tuple(answers), before)
+                name = f"{number}-{index}"
+                made = [(call, parse(call.name, call.arguments)) for call in group]
+                if all(isinstance(what, (str, *READ_ONLY)) for _, what in made):
+                    read = await asyncio.gather(*(_answer(sandbox, call, what, name) for call, what in made))
+                    return Used(tuple(read), before)
+                self.using.bench.disturbed()
+                answers = [await _answer(sandbox, call, what, name) for call, what in made]
                 change = await self.using.bench.capture()
                 return Used(tuple(answers), change.tree)
 

@@ -57,7 +57,10 @@ ToolInput = Search | Read | Edit | Run | Finish
 _ADAPTER: TypeAdapter[ToolInput] = TypeAdapter(Annotated[ToolInput, Field(discriminator="name")])
 
 READ_ONLY = (Search, Read)
-"""Calls of these kinds in a row run together; the others run one after another."""
+"""Calls of these kinds in a row run at the same time."""
+
+FAMILIES = (frozenset({"search", "read"}), frozenset({"edit"}))
+"""Calls of one family in a row are one act: one checkpoint, and one look at the tree afterwards if they change it."""
 
 _STRING = {"type": "string"}
 _INTEGER = {"type": "integer"}

@@ -79,7 +79,8 @@ def test_attempts_are_bounded():
     assert after_check((failure("c"),), Progress(attempts=2), LIMITS) is not None
 
 
-def test_reads_that_stand_together_go_together_and_order_is_kept():
-    calls = turn(StopReason.TOOL_USE, "read", "search", "edit", "read", "run").tool_calls
-    groups = grouped(calls, frozenset({"read", "search"}))
-    assert [[call.name for call in group] for group in groups] == [["read", "search"], ["edit"], ["read"], ["run"]]
+def test_neighbours_of_a_family_go_together_and_order_is_kept():
+    calls = turn(StopReason.TOOL_USE, "read", "search", "edit", "edit", "read", "run", "run").tool_calls
+    groups = grouped(calls, (frozenset({"read", "search"}), frozenset({"edit"})))
+    names = [[call.name for call in group] for group in groups]
+    assert names == [["read", "search"], ["edit", "edit"], ["read"], ["run"], ["run"]]
