@@ -181,6 +181,16 @@ class Mirror:
         for commit in [*wanted, *named.values()]:
             await self._keep(commit)
 
+    async def reachable(self, upstream: Upstream, commit: CommitId) -> bool:
+        """Whether a branch or tag of the upstream leads to the commit; a fork network serves others by id too."""
+        into = f"refs/incoming/{secrets.token_hex(8)}"
+        try:
+            await self._fetch(upstream, [f"+refs/{kind}/*:{into}/{kind}/*" for kind in ("heads", "tags")])
+            args = ("--count=1", "--format=%(objectname)", f"--contains={_whole(commit)}", into)
+            return bool(await self._line("for-each-ref", *args))
+        finally:
+            shutil.rmtree(self.git_dir / into, ignore_errors=True)
+
     async def _fetch(self, upstream: Upstream, refspecs: Sequence[str], *options: str) -> None:
         args = ["fetch", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance"]
         await self._ask(upstream, [*args, "--quiet", *options, "--", upstream.url, *refspecs])

@@ -20,6 +20,9 @@ CONTROLLERS = ("memory", "pids", "cpu")
 _PERIOD = 100_000
 _EMPTY_SECONDS = 5.0
 _NAME = re.compile(r"pullwright-(\d+)-(\d+)-\d+")
+_NUMBERS = itertools.count(1)
+"""Of this process, which may run more than one server."""
+
 _JOIN = 'n=$1; shift; while [ "$n" -gt 0 ]; do echo 0 >"$1" || exit 125; shift; n=$((n - 1)); done; exec "$@"'
 
 
@@ -85,7 +88,6 @@ class Cgroups:
     def __init__(self, hierarchies: tuple[Hierarchy, ...], limits: Limits) -> None:
         self._hierarchies = hierarchies
         self._limits = limits
-        self._numbers = itertools.count(1)
         self._owner = f"{os.getpid()}-{_start_of(os.getpid())}"
 
     @property
@@ -102,7 +104,7 @@ class Cgroups:
 
     def make(self) -> Group:
         """The groups of a new sandbox, limits set."""
-        name = f"pullwright-{self._owner}-{next(self._numbers)}"
+        name = f"pullwright-{self._owner}-{next(_NUMBERS)}"
         directories = tuple(hierarchy.parent / name for hierarchy in self._hierarchies)
         doors = tuple(directory / h.door for h, directory in zip(self._hierarchies, directories, strict=True))
         group = Group(directories, doors)
