@@ -130,7 +130,7 @@ class World:
                 return found
             if self.process is not None and self.process.returncode not in {None, -9}:
                 raise NeverHappenedError(f"the product ended while waiting for {what}:\n{self.log()}")
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.3)
         raise NeverHappenedError(f"{what} never happened\n{await self.said()}\n{self.log()}")
 
     async def said(self) -> str:
@@ -263,7 +263,7 @@ async def world(
             "PULLWRIGHT_GITHUB_API_URL": hub.url,
             "PULLWRIGHT_PORT": "0",
             "PULLWRIGHT_EXECUTOR_ID": "world",
-            "PULLWRIGHT_POLLING_SECONDS": "0.1",
+            "PULLWRIGHT_POLLING_SECONDS": "0.25",
             "ANTHROPIC_API_KEY": model.api_key,
             "ANTHROPIC_BASE_URL": model.url,
             "PYTHONWARNINGS": "ignore",
