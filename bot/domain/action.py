@@ -55,6 +55,7 @@ class ReviewMessage:
     state: ReviewState
     commit_id: CommitId | None
     body: str
+    base_ref: str = ""
     kind: Literal["review"] = "review"
 
 

@@ -79,6 +79,8 @@ class Reviewed:
     state: ReviewState
     commit_id: CommitId | None
     body: str
+    base_ref: str = ""
+    """The branch the pull request would have merged into when the review was given."""
     kind: Literal["reviewed"] = "reviewed"
 
 

@@ -91,6 +91,8 @@ class Published:
     head: CommitId
     tree: TreeId
     digest: Digest
+    moved: bool = False
+    """Somebody pushed meanwhile: nothing was published, `head` is theirs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from bot.custody.digest import change_digest, shell_line
 from bot.domain.action import CommandMessage, ReviewMessage, Verb
 from bot.domain.decision import Decision, Outcome, Reason
 from bot.domain.event import ReviewState as GithubReview
-from bot.domain.ids import CommitId, NodeId
+from bot.domain.ids import CommitId, Digest, NodeId
 from bot.domain.plan import Plan
 from bot.domain.pull import Approval, Snapshot
 from bot.domain.verdict import VerifiedChange
@@ -65,6 +65,10 @@ async def publish(context: TaskContext, order: PublishOrder) -> Published:
         )
 
     pushed = await context.journal.step("publish:commit", commit, publishing.PublishedCommit)
+    if pushed.moved and order.pull_number is None:
+        raise TaskEnded(texts.branch_taken(branch))
+    if pushed.moved:
+        return Published(order.pull_number or 0, NodeId(""), branch, pushed.commit, pushed.tree, Digest(""), moved=True)
 
     async def pull() -> Published:
         forge = await context.forge()
@@ -147,19 +151,22 @@ async def _look(context: TaskContext, state: ReviewState, *, asked_by: str = "")
     return replace(now, flags=to_name(flags)), flags
 
 
-async def examine(context: TaskContext, order: ExamineOrder) -> Examined:
+async def examine(context: TaskContext, order: ExamineOrder, rule: gate.Rule = gate.decide) -> Examined:
     """Read everything again and let the gate decide; a message that is an approval may become the approval record."""
 
     async def act() -> Examined:
         now, flags = await _look(context, order.state, asked_by=order.envelope.message.actor.login)
-        return await _judge(context, order, now, flags)
+        return await _judge(context, order, (now, flags), rule)
 
     return await context.journal.step("examine", act, Examined)
 
 
-async def _judge(context: TaskContext, order: ExamineOrder, now: Snapshot, flags: tuple[Flag, ...]) -> Examined:
+async def _judge(
+    context: TaskContext, order: ExamineOrder, seen: tuple[Snapshot, tuple[Flag, ...]], rule: gate.Rule
+) -> Examined:
     """The gate's word; a message that gives an approval which holds becomes the approval record."""
     state = order.state
+    now, flags = seen
     moved = now.pull.head_sha if now.pull.head_sha != state.published.head else None
     given = None if moved is not None or not now.pull.open else _approval(context, order, now)
     if isinstance(given, Approval):
@@ -169,9 +176,7 @@ async def _judge(context: TaskContext, order: ExamineOrder, now: Snapshot, flags
         else:
             given = allowed
     approval = given if isinstance(given, Approval) else state.approval
-    decision = (
-        given if isinstance(given, Decision) else gate.decide(approval, now, _terms(context, now, approval, flags))
-    )
+    decision = given if isinstance(given, Decision) else rule(approval, now, _terms(context, now, approval, flags))
     untested = now.merge_tree is not None and now.merge_tree not in now.verified_trees
     return Examined(
         decision,
@@ -236,19 +241,20 @@ async def report_gate(context: TaskContext, state: ReviewState, examined: Examin
     return True
 
 
+async def read_head(context: TaskContext, order: AdoptOrder) -> Published:
+    """The head as it is now: the one that was seen, or a later one when somebody pushed again meanwhile."""
+    old, prepared = order.published, order.prepared
+    pull = await (await context.forge()).pull(old.number)
+    await approving.fetch_head(context.mirror, await context.upstream(), pull)
+    digest = await change_digest(context.mirror, prepared.base_ref, prepared.base, pull.head_sha)
+    tree = await context.mirror.tree_of(pull.head_sha)
+    await context.services.tasks.published(context.spec.id, old.number, pull.head_sha)
+    return Published(old.number, old.node_id, old.branch, pull.head_sha, tree, digest.value)
+
+
 async def adopt(context: TaskContext, order: AdoptOrder) -> Adopted:
     """Verify a head that somebody else pushed; if it passes, its digest is the one to approve from now on."""
-
-    async def read() -> Published:
-        refs = {f"refs/pull/{order.published.number}/head": order.head}
-        await context.mirror.fetch(await context.upstream(), refs=refs)
-        digest = await change_digest(context.mirror, order.prepared.base_ref, order.prepared.base, order.head)
-        tree = await context.mirror.tree_of(order.head)
-        old = order.published
-        await context.services.tasks.published(context.spec.id, old.number, order.head)
-        return Published(old.number, old.node_id, old.branch, order.head, tree, digest.value)
-
-    published = await context.journal.step("adopt:read", read, Published)
+    published = await context.journal.step("adopt:read", lambda: read_head(context, order), Published)
     verified = await segments.verify(context, VerifyOrder(order.prepared, published.tree))
 
     async def show() -> bool:
@@ -261,7 +267,7 @@ async def adopt(context: TaskContext, order: AdoptOrder) -> Adopted:
     return Adopted(published, verified)
 
 
-async def land(context: TaskContext, order: LandOrder) -> Landed:
+async def land(context: TaskContext, order: LandOrder, rule: gate.Rule = gate.decide) -> Landed:
     """Act on the approval; every reading and the act are one step, so that nothing old is decided on."""
 
     seen: list[tuple[Flag, ...]] = [()]
@@ -271,7 +277,7 @@ async def land(context: TaskContext, order: LandOrder) -> Landed:
         return now
 
     def decide(now: Snapshot) -> Decision:
-        return gate.decide(order.approval, now, _terms(context, now, order.approval, seen[0]))
+        return rule(order.approval, now, _terms(context, now, order.approval, seen[0]))
 
     async def act() -> Landed:
         outcome = await landing.land(

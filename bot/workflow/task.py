@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from bot.domain.action import ClosedMessage, CommandMessage, PullMessage, ReviewMessage, Verb
+from bot.domain.action import ClosedMessage, CommandMessage, PullMessage, ReviewMessage, TaskMessage, Verb
 from bot.domain.event import PullActivity
 from bot.domain.event import ReviewState as GithubReview
 from bot.domain.ids import CommitId, StepId, TreeId
@@ -88,6 +88,8 @@ class _Pipeline:
     conductor: Conductor
     progress: Progress = field(default_factory=Progress)
     counter: int = 0
+    heard: tuple[str, ...] = ()
+    """Requests for work that were worked in; a twin of a delivery asks for nothing new."""
 
     async def run(self) -> Ending:
         await self.tell(Stage.PREPARING)
@@ -134,7 +136,6 @@ class _Pipeline:
     async def _review(self, prepared: Prepared, plan: Plan, state: ReviewState) -> Ending:
         """Wait for people, and act on what they say."""
         stage, note = Stage.IN_REVIEW, ""
-        rounds = 0
         while True:
             await self.tell(stage, note)
             envelope = await self.conductor.receive()
@@ -146,13 +147,14 @@ class _Pipeline:
             if _is_own_echo(envelope, state):
                 continue
             if _asks_for_work(envelope):
-                rounds += 1
-                if rounds > REVIEW_ROUNDS:
+                if (asked := _asked(envelope)) in self.heard:
+                    continue
+                self.heard = (*self.heard, asked)
+                if len(self.heard) > REVIEW_ROUNDS:
                     return texts.too_many_rounds(REVIEW_ROUNDS)
-                state = await self._revise(prepared, plan, state, envelope)
-                stage, note = Stage.IN_REVIEW, "The review is worked in; please look at the new digest."
-                continue
-            step = await self._consider(prepared, plan, state, envelope)
+                step = await self._work_in(prepared, plan, state, envelope)
+            else:
+                step = await self._consider(prepared, plan, state, envelope)
             if isinstance(step, Ending):
                 return step
             state, stage, note = step
@@ -223,11 +225,26 @@ class _Pipeline:
         adopted = await self.conductor.adopt(f"{key}:adopt", AdoptOrder(prepared, plan, state.published, head))
         passed = not adopted.verified.failures
         trees = (*state.verified_trees, adopted.published.tree) if passed else state.verified_trees
-        note = texts.adopted(head, adopted.published.digest, passed=passed)
+        note = texts.adopted(adopted.published.head, adopted.published.digest, passed=passed)
         return replace(void, published=adopted.published, verified_trees=trees), Stage.IN_REVIEW, note
 
-    async def _revise(self, prepared: Prepared, plan: Plan, state: ReviewState, envelope: Envelope) -> ReviewState:
-        """A review asked for changes: one more step, verified like the rest, as a further commit on the branch."""
+    async def _work_in(
+        self, prepared: Prepared, plan: Plan, state: ReviewState, envelope: Envelope
+    ) -> Ending | tuple[ReviewState, Stage, str]:
+        """Work on what stands there now: a head of somebody else is taken in first."""
+        self.counter += 1
+        key = f"review:{self.counter}"
+        examined = await self.conductor.examine(key, ExamineOrder(state, envelope, prepared))
+        if examined.merged or not examined.open:
+            return await self._consider(prepared, plan, state, envelope)
+        if examined.moved is not None:
+            state, _, _ = await self._adopt(key, prepared, plan, state, examined)
+        return await self._revise(prepared, plan, state, envelope)
+
+    async def _revise(
+        self, prepared: Prepared, plan: Plan, state: ReviewState, envelope: Envelope
+    ) -> tuple[ReviewState, Stage, str]:
+        """One more step, verified like the rest, as a further commit on the branch."""
         self.counter += 1
         await self.tell(Stage.REVISING)
         step = _revision(self.counter, envelope)
@@ -237,7 +254,10 @@ class _Pipeline:
         await self.tell(Stage.PUBLISHING)
         order_ = PublishOrder(prepared, plan, verified, state.published.head, state.published.number)
         published = await self.conductor.publish(f"publish:{self.counter}", order_)
-        return ReviewState(published, (*state.verified_trees, published.tree))
+        if published.moved:
+            return replace(state, approval=None), Stage.IN_REVIEW, texts.overtaken()
+        note = "The review is worked in; please look at the new digest."
+        return ReviewState(published, (*state.verified_trees, published.tree)), Stage.IN_REVIEW, note
 
 
 def _repair(number: int, verified: Verified) -> Step:
@@ -263,6 +283,16 @@ def _asks_for_work(envelope: Envelope) -> bool:
             return command.verb in {Verb.FIX, Verb.RUN} and bool(command.argument.strip())
         case _:
             return False
+
+
+def _asked(envelope: Envelope) -> str:
+    """What names a request for work, however often it is delivered."""
+    message = envelope.message
+    return f"review:{message.review_id}" if isinstance(message, ReviewMessage) else f"comment:{_comment(message)}"
+
+
+def _comment(message: TaskMessage) -> str:
+    return str(message.comment_id) if isinstance(message, CommandMessage) else ""
 
 
 def _plain_ending(envelope: Envelope) -> Ending | None:

@@ -83,6 +83,20 @@ def still_failing(names: tuple[str, ...]) -> Ending:
     return Ending(Stage.NEEDS_HUMAN, f"The whole change does not pass the checks:{listed}", _RETRY)
 
 
+def branch_taken(branch: str) -> Ending:
+    """A branch of the task's name holds what the task did not make."""
+    return Ending(
+        Stage.NEEDS_HUMAN,
+        f"The branch `{branch}` holds commits that are not ours; nothing was pushed over them.",
+        f"Delete or rename the branch. {_RETRY}",
+    )
+
+
+def overtaken() -> str:
+    """Somebody pushed while a review was worked in."""
+    return "Somebody pushed to the branch while I worked in the review, so I pushed nothing. Ask again if it is still wanted."
+
+
 def merged_elsewhere(who: str) -> Ending:
     return Ending(Stage.LANDED, f"Merged on GitHub by {who}.", "")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import secrets
 import string
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,10 +39,10 @@ def key_pair() -> KeyPair:
     return KeyPair(private.decode(), public.decode())
 
 
-async def create_world(config: Config, root: Path) -> World:
-    """Everything of the seed, in place before the first request."""
+async def create_world(config: Config, root: Path, bare: Callable[[Path], Bare] = Bare) -> World:
+    """Everything of the seed, in place before the first request. `bare` opens a repository's git."""
     app = _app(config)
-    world = World(config, root, app)
+    world = World(config, root, app, bare)
     world.registry.users[app.bot.login.lower()] = app.bot
     for person in config.seed.users:
         _add_user(world, person)

@@ -57,7 +57,7 @@ class Call:
 
     @property
     def bare(self) -> Bare:
-        return Bare(self.repository.git_dir)
+        return self.world.bare(self.repository)
 
     @property
     def user(self) -> User:

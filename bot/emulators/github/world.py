@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -45,8 +45,9 @@ class Registry:
 class World:
     """State plus the few services that act on it: clock, ids, journal, faults, webhook courier."""
 
-    def __init__(self, config: Config, root: Path, app: App) -> None:
+    def __init__(self, config: Config, root: Path, app: App, bare: Callable[[Path], Bare] = Bare) -> None:
         self.config = config
+        self._bare = bare
         self.root = root
         self.app = app
         self.clock = Clock()
@@ -76,7 +77,7 @@ class World:
         await self.courier.stop()
 
     def bare(self, repository: Repository) -> Bare:
-        return Bare(repository.git_dir)
+        return self._bare(repository.git_dir)
 
     def user(self, login: str) -> User:
         found = self.find_user(login)

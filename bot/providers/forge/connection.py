@@ -41,8 +41,8 @@ class SharedTransport(httpx.AsyncBaseTransport):
     Closing a client leaves the pool open. A Retry-After given as a date, which githubkit cannot read, becomes seconds.
     """
 
-    def __init__(self, *, proxy: str | None) -> None:
-        self._pool = httpx.AsyncHTTPTransport(verify=ssl.create_default_context(), limits=_LIMITS, proxy=proxy)
+    def __init__(self, pool: httpx.AsyncBaseTransport) -> None:
+        self._pool = pool
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         response = await self._pool.handle_async_request(request)
@@ -66,8 +66,12 @@ def _seconds_until(date: str) -> int:
 class Connection:
     """Sends calls with whatever credential the caller names, and turns failures into the port's errors."""
 
-    def __init__(self, base_url: str, *, proxy: str | None, wait: Wait) -> None:
-        self._transport = SharedTransport(proxy=proxy)
+    def __init__(
+        self, base_url: str, *, proxy: str | None, wait: Wait, pool: httpx.AsyncBaseTransport | None = None
+    ) -> None:
+        self._transport = SharedTransport(
+            pool or httpx.AsyncHTTPTransport(verify=ssl.create_default_context(), limits=_LIMITS, proxy=proxy)
+        )
         self._wait = wait
         self._config = get_config(
             base_url=base_url,

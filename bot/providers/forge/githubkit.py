@@ -10,6 +10,8 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
+import httpx
+
 from bot.domain.change import TreeEntry
 from bot.domain.errors import Transient
 from bot.domain.event import Actor
@@ -66,8 +68,9 @@ class GithubForges:
         base_url: str = PUBLIC_API,
         proxy: str | None = None,
         wait: Wait = asyncio.sleep,
+        pool: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        self._connection = Connection(base_url, proxy=proxy, wait=wait)
+        self._connection = Connection(base_url, proxy=proxy, wait=wait, pool=pool)
         self._app = self._connection.as_app(credentials.issuer, credentials.private_key)
         self._tokens = TokenBook(self._mint)
         self._wait = wait

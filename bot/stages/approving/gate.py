@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from bot.domain.action import CommandMessage, ReviewMessage, Verb
@@ -28,10 +29,14 @@ from bot.stages.approving.checks import (
     weigh,
 )
 
-__all__ = ["NO_REVIEW", "Terms", "approval_from", "approval_from_command", "decide", "flags_in"]
+__all__ = ["NO_REVIEW", "Rule", "Terms", "approval_from", "approval_from_command", "decide", "flags_in"]
 
 _ALLOW = re.compile(r"(?<![\w:/])allow:([a-z][a-z0-9_]{0,39})\b")
 _HEX = re.compile(rf"[0-9a-f]{{{SHORT_DIGEST},64}}")
+
+
+Rule = Callable[[Approval | None, Snapshot, Terms], Decision]
+"""What `decide` is; named so that tests can put a broken gate in its place and see it caught."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,7 @@ class _Word:
     commit: CommitId | None
     flags: tuple[str, ...]
     given: Reason
+    base_ref: str
 
 
 def approval_from(
@@ -77,7 +83,7 @@ def approval_from(
         no=f"The review is {message.state.value}, not an approval.",
     )
     named = tuple(sorted({*flags_in(message.body), *flags}))
-    word = _Word(message.actor, message.review_id, message.commit_id, named, given)
+    word = _Word(message.actor, message.review_id, message.commit_id, named, given, message.base_ref)
     return _record(now, word, _Receipt(received_at, delivery, policy_digest))
 
 
@@ -94,7 +100,7 @@ def approval_from_command(
         no=f"The change is {short(now.digest.value)}; that is what has to be typed.",
     )
     flags = tuple(sorted({flag.removeprefix("allow:") for flag in message.command.flags}))
-    word = _Word(message.actor, NO_REVIEW, now.pull.head_sha, flags, given)
+    word = _Word(message.actor, NO_REVIEW, now.pull.head_sha, flags, given, now.digest.base_ref)
     return _record(now, word, _Receipt(received_at, delivery, policy_digest))
 
 
@@ -107,15 +113,18 @@ def flags_in(body: str) -> tuple[str, ...]:
 def _record(now: Snapshot, word: _Word, receipt: _Receipt) -> Approval | Decision:
     pull, digest = now.pull, now.digest
     case = Case(None, now, Terms())
-    compared = say(
-        "base_branch",
-        holds=digest.base_ref == pull.base_ref,
-        yes=f"The base branch is {code(pull.base_ref)}.",
-        no=f"{code(digest.base_ref)} was compared, but the base branch is {code(pull.base_ref)}.",
-    )
     flags = flags_named(word.flags, now.flags, waiting=True)
     who = may_approve(word.actor, now, Terms())
-    reasons = (word.given, is_open(case), head_is_ours(case), _commit(now, word), compared, who, flags, mergeable(case))
+    reasons = (
+        word.given,
+        is_open(case),
+        head_is_ours(case),
+        _commit(now, word),
+        _base(now, word),
+        who,
+        flags,
+        mergeable(case),
+    )
     decision = Decision(f"approval by @{word.actor.login}", reasons)
     if not decision.allowed or now.merge_tree is None or word.commit is None:
         return decision
@@ -138,6 +147,17 @@ def _record(now: Snapshot, word: _Word, receipt: _Receipt) -> Approval | Decisio
         merge_tree=now.merge_tree,
         policy_digest=receipt.policy_digest,
         flags=word.flags,
+    )
+
+
+def _base(now: Snapshot, word: _Word) -> Reason:
+    """The review was given for the branch that was compared: a retarget in between makes it another change."""
+    ref = now.pull.base_ref
+    return say(
+        "base_branch",
+        holds=word.base_ref == now.digest.base_ref == ref,
+        yes=f"The base branch is {code(ref)}.",
+        no=f"The base branch is {code(ref)}, but {code(word.base_ref or 'none')} was reviewed. Approve again for this one.",
     )
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from bot.custody.digest import change_digest
+from bot.custody.faults import UpstreamFault
 from bot.custody.mirror import Mirror, Upstream
+from bot.domain.errors import Transient
 from bot.domain.event import Actor, ReviewState
 from bot.domain.ids import RepositoryId, TreeId
 from bot.domain.pull import Permission, PullRequest, Review, Snapshot
 from bot.providers.forge.port import Forge, ForgeGone
 
+_MOVED = frozenset({"ref_moved", "commit_absent"})
 _COUNTING = frozenset({ReviewState.APPROVED, ReviewState.CHANGES_REQUESTED})
 
 
@@ -31,8 +34,7 @@ async def look(view: Viewpoint, *, forge: Forge, mirror: Mirror, upstream: Upstr
     pull = await forge.pull(view.number)
     reviews = await forge.reviews(view.number)
     pull = await _with_fresh_base(pull, forge)
-    refs = {f"refs/pull/{view.number}/head": pull.head_sha}
-    await mirror.fetch(upstream, commits=(pull.base_sha,), refs=refs)
+    await fetch_head(mirror, upstream, pull)
     digest = await change_digest(mirror, pull.base_ref, pull.base_sha, pull.head_sha)
     return Snapshot(
         repository=view.repository,
@@ -44,6 +46,17 @@ async def look(view: Viewpoint, *, forge: Forge, mirror: Mirror, upstream: Upstr
         bot=view.bot,
         verified_trees=view.verified_trees,
     )
+
+
+async def fetch_head(mirror: Mirror, upstream: Upstream, pull: PullRequest) -> None:
+    """Head and base of the pull request into the mirror. Transient when one of them moved since it was read: read again."""
+    refs = {f"refs/pull/{pull.number}/head": pull.head_sha}
+    try:
+        await mirror.fetch(upstream, commits=(pull.base_sha,), refs=refs)
+    except UpstreamFault as fault:
+        if fault.rule not in _MOVED:
+            raise
+        raise Transient(f"the pull request moved while it was read ({fault})", 0.5) from fault
 
 
 async def _with_fresh_base(pull: PullRequest, forge: Forge) -> PullRequest:

@@ -233,7 +233,7 @@ def _on_review(event: Reviewed, facts: IntakeFacts) -> Action:
             return Nothing("what the reviewer may do is not known")
         if not facts.permission.can_write:
             return Nothing("the reviewer may not write")
-    message = ReviewMessage(event.reviewer, event.review_id, event.state, event.commit_id, event.body)
+    message = ReviewMessage(event.reviewer, event.review_id, event.state, event.commit_id, event.body, event.base_ref)
     return TellTask(event.subject, message)
 
 

@@ -93,6 +93,7 @@ def _review(fields: Fields) -> Event:
         state=ReviewState(state),
         commit_id=None if review.get("commit_id") is None else review.commit("commit_id"),
         body=review.text_or_empty("body"),
+        base_ref=fields.at("pull_request").at("base").text("ref"),
     )
 
 

@@ -44,24 +44,28 @@ class LandingWork:
 async def land(
     work: LandingWork, *, forge: Forge, mirror: Mirror, upstream: Upstream, look: Look, decide: Decide
 ) -> Landing:
-    """Mark ready and, when asked for, merge. A refusal of the gate or of GitHub is a value."""
+    """Mark ready and, when asked for, merge. A refusal of the gate or of GitHub is a value.
+
+    It looks again after marking ready, for whatever happened just before: the caller makes a draft of it again.
+    """
     where = _Where(forge, mirror, upstream)
     now = await look()
     if now.pull.merged:
-        return await _verify(work, decide(now), where, await _found(where, work.approval))
+        return await _verify(work, decide(now), where, await _found(where, work.approval), now)
     decision = decide(now)
     if not decision.allowed:
         return Landing(decision)
     if now.pull.draft:
         await forge.mark_ready(now.pull.node_id)
-    if work.mode is LandingMode.READY:
-        return Landing(decision, ready=True)
     now = await look()
     decision = decide(now)
     if not decision.allowed:
         return Landing(decision)
+    if work.mode is LandingMode.READY:
+        return Landing(decision, ready=True)
     message = texts.squash_message(work.title, now.pull.number, work.approval.digest, work.approval.reviewer.login)
     subject, _, body = message.partition("\n\n")
+    landed: CommitId | None
     try:
         landed = await forge.merge(now.pull.number, head=work.approval.head_sha, title=subject, message=body)
     except ForgeRefused as refusal:
@@ -70,7 +74,7 @@ async def land(
         if not (await forge.pull(now.pull.number)).merged:
             raise
         landed = await _found(where, work.approval)
-    return await _verify(work, decision, where, landed)
+    return await _verify(work, decision, where, landed, now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,21 +84,30 @@ class _Where:
     upstream: Upstream
 
 
-async def _verify(work: LandingWork, decision: Decision, where: _Where, landed: CommitId) -> Landing:
-    """Compare what landed with what was approved, from git objects."""
+async def _verify(
+    work: LandingWork, decision: Decision, where: _Where, landed: CommitId | None, now: Snapshot
+) -> Landing:
+    """Compare what landed with what was approved, from git objects, and where it landed: no guard of GitHub's covers the branch."""
     approval = work.approval
+    base_ref = (await where.forge.pull(approval.pull_number)).base_ref
+    if base_ref != approval.base_ref or landed is None:
+        note = texts.elsewhere(base_ref, approval.base_ref)
+        return Landing(decision, ready=True, merged=landed or approval.head_sha, note=note, alarm=True)
     await where.mirror.fetch(where.upstream, commits=(landed,))
     record = await where.forge.commit(landed)
     tree = await where.mirror.tree_of(landed)
-    expected = await where.mirror.merge_tree(record.parents[0], approval.head_sha)
+    expected = await where.mirror.merge_tree(record.parents[0], approval.head_sha) if record.parents else None
+    note = texts.merged(landed, tree)
     if tree != record.tree or tree != expected:
         note = texts.differs(landed, tree, expected or approval.merge_tree)
-        return Landing(decision, ready=True, merged=landed, merged_tree=tree, note=note, alarm=True)
-    return Landing(decision, ready=True, merged=landed, merged_tree=tree, note=texts.merged(landed, tree))
+    elif tree not in now.verified_trees:
+        note = texts.untested(landed, tree)
+    alarm = note != texts.merged(landed, tree)
+    return Landing(decision, ready=True, merged=landed, merged_tree=tree, note=note, alarm=alarm)
 
 
-async def _found(where: _Where, approval: Approval) -> CommitId:
-    """The merge whose answer was lost: the newest commit of the base, behind at most a few others, that has the change."""
+async def _found(where: _Where, approval: Approval) -> CommitId | None:
+    """The merge nobody told us the id of: the newest commit of the base, behind at most a few others, that has the change."""
     tip = await where.forge.branch_head(approval.base_ref)
     if tip is None:
         raise Transient("the base branch cannot be read")
@@ -104,10 +117,11 @@ async def _found(where: _Where, approval: Approval) -> CommitId:
         record = await where.forge.commit(commit)
         if (
             record.message.partition("\n")[0].endswith(f"(#{approval.pull_number})")
-            or approval.head_sha in record.parents
+            or approval.head_sha in {*record.parents, record.id}
+            or record.tree == approval.merge_tree
         ):
             return commit
         if not record.parents:
             break
         commit = record.parents[0]
-    return tip
+    return None

@@ -23,6 +23,28 @@ def differs(commit: CommitId, tree: TreeId, expected: TreeId) -> str:
     )
 
 
+def elsewhere(base_ref: str, approved: str) -> str:
+    """The alarm: it landed on another branch, or nobody can tell where."""
+    if base_ref == approved:
+        return f"**Alarm: the pull request is merged, but `{approved}` does not hold the merge.** Somebody has to look."
+    return (
+        f"**Alarm: the change was merged into `{_name(base_ref)}`, but it was approved for `{approved}`.** "
+        "The pull request was retargeted at the last moment. Somebody has to look at that branch now; consider reverting."
+    )
+
+
+def untested(commit: CommitId, tree: TreeId) -> str:
+    """The alarm: the approved change landed on a base that moved at the last moment."""
+    return (
+        f"**Alarm: the change was merged as `{short(commit)}` on a base that had just moved.** "
+        f"The approved change landed, but the checks have not run on the result, tree `{tree}`. Run them now."
+    )
+
+
+def _name(ref: str) -> str:
+    return ref.replace("`", "'")
+
+
 def github_refused(message: str) -> str:
     """GitHub said no at the last moment."""
     return f"GitHub did not merge: {message} Nothing landed; the gate looks again when something changes."

@@ -1,7 +1,7 @@
 """The pipeline's order and reactions, driven with a conductor that answers from a script."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bot.domain.action import ClosedMessage, Command, CommandMessage, PullMessage, ReviewMessage, TaskMessage, Verb
 from bot.domain.change import Change
@@ -96,6 +96,8 @@ class Script:
     calls: list[str] = field(default_factory=list)
     stages: list[Stage] = field(default_factory=list)
     fail_in: str = ""
+    overtaken: bool = False
+    """Somebody pushes while a review is worked in."""
 
     def __post_init__(self) -> None:
         self._inbox, self._examined = list(self.inbox), list(self.examined)
@@ -124,7 +126,8 @@ class Script:
 
     async def publish(self, key: str, order: records.PublishOrder) -> records.Published:
         self._called(f"publish {'first' if order.pull_number is None else 'more'}")
-        return published() if order.pull_number is None else published(OTHER, OTHER_TREE)
+        made = published() if order.pull_number is None else published(OTHER, OTHER_TREE)
+        return replace(made, moved=self.overtaken and order.pull_number is not None)
 
     async def examine(self, key: str, order: records.ExamineOrder) -> records.Examined:
         self._called("examine")
@@ -289,13 +292,40 @@ async def test_a_merge_result_that_fails_keeps_the_gate_closed():
 
 
 async def test_changes_requested_become_one_more_commit_and_a_new_digest():
-    script = Script(inbox=(review(ReviewState.CHANGES_REQUESTED, body="Rename it."),))
+    asks = review(ReviewState.CHANGES_REQUESTED, body="Rename it.")
+    script = Script(inbox=(asks,), examined=(records.Examined(REFUSED),))
     await ending_of(script)
-    assert script.calls[-3:] == ["code review-2", "verify 1", "publish more"]
+    assert script.calls[-4:] == ["examine", "code review-3", "verify 1", "publish more"]
+
+
+async def test_a_request_that_is_delivered_twice_is_worked_in_once():
+    asks = review(ReviewState.CHANGES_REQUESTED, body="Rename it.")
+    script = Script(inbox=(asks, asks), examined=(records.Examined(REFUSED),))
+    await ending_of(script)
+    assert sum(call.startswith("code review") for call in script.calls) == 1
+
+
+async def test_what_somebody_pushed_is_taken_in_before_a_review_is_worked_in():
+    asks = review(ReviewState.CHANGES_REQUESTED, body="Rename it.")
+    script = Script(inbox=(asks,), examined=(records.Examined(REFUSED, moved=OTHER),))
+    await ending_of(script)
+    assert script.calls.index("adopt") < script.calls.index("code review-3")
+
+
+async def test_a_push_while_a_review_is_worked_in_is_left_alone_and_the_task_goes_on():
+    asks = review(ReviewState.CHANGES_REQUESTED, body="Rename it.")
+    script = Script(
+        inbox=(asks, said(Verb.APPROVE, DIGEST[:12])),
+        examined=(records.Examined(REFUSED), records.Examined(REFUSED, moved=OTHER)),
+        overtaken=True,
+    )
+    assert (await ending_of(script)).stage is Stage.CANCELLED
+    assert script.calls[-1] == "adopt"
 
 
 async def test_rounds_of_review_are_bounded():
-    script = Script(inbox=tuple(review(ReviewState.CHANGES_REQUESTED, body="again") for _ in range(9)))
+    asks = tuple(replace(review(ReviewState.CHANGES_REQUESTED, body="again"), review_id=ReviewId(n)) for n in range(9))
+    script = Script(inbox=asks, examined=tuple(records.Examined(REFUSED) for _ in range(9)))
     assert (await ending_of(script)).stage is Stage.NEEDS_HUMAN
     assert sum(call.startswith("code review") for call in script.calls) == task.REVIEW_ROUNDS
 

@@ -73,7 +73,7 @@ def with_pull(**changes: Any) -> Snapshot:
 
 
 def message(**changes: Any) -> ReviewMessage:
-    return replace(ReviewMessage(ADA, ReviewId(500), ReviewState.APPROVED, HEAD, "Looks right."), **changes)
+    return replace(ReviewMessage(ADA, ReviewId(500), ReviewState.APPROVED, HEAD, "Looks right.", "main"), **changes)
 
 
 def approval(now: Snapshot | None = None, said: ReviewMessage | None = None) -> Approval:

@@ -103,6 +103,7 @@ def reviewed(**changes: Any) -> Reviewed:
         "state": ReviewState.APPROVED,
         "commit_id": CommitId(SHA),
         "body": "",
+        "base_ref": "main",
     }
     return Reviewed(**(given | changes))
 

@@ -222,7 +222,7 @@ class TestReviews:
     @pytest.mark.parametrize("state", [ReviewState.APPROVED, ReviewState.CHANGES_REQUESTED])
     def test_a_writers_review_is_told_as_received(self, state: ReviewState):
         event = reviewed(state=state, body="good")
-        message = ReviewMessage(ANA, ReviewId(41), state, CommitId(SHA), "good")
+        message = ReviewMessage(ANA, ReviewId(41), state, CommitId(SHA), "good", "main")
         assert decide(event, working()) == TellTask(PULL, message)
 
     def test_a_dismissal_is_told_whoever_did_it(self):

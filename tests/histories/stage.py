@@ -1,0 +1,311 @@
+"""Where a history plays: the stand-in of GitHub with git in memory, the product's real review loop on it, one task."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import httpx
+
+from bot.custody.mirror import Upstream
+from bot.domain.change import Change
+from bot.domain.errors import CustodyError, Transient, UserError
+from bot.domain.event import Actor, Subject
+from bot.domain.ids import CommitId, InstallationId, RepositoryId, StepId, TaskId, TreeId, UserId
+from bot.domain.money import MicroUsd
+from bot.domain.plan import Plan, PlannedFile, Step
+from bot.domain.pull import Approval
+from bot.domain.repository import LandingMode, RepositoryRef, RepositorySettings
+from bot.domain.spending import LedgerTotals
+from bot.domain.task import Ending, Stage, TaskSpec
+from bot.domain.verdict import Failure, FailureKind, TestReport, Verdict
+from bot.emulators.github.birth import create_world, key_pair
+from bot.emulators.github.config import Config, RepositorySeed, Seed, UserSeed
+from bot.emulators.github.handlers import HANDLERS
+from bot.emulators.github.records import Pull
+from bot.emulators.github.service import Service
+from bot.emulators.github.webhooks.courier import HOLD
+from bot.emulators.github.world import World
+from bot.policy.engine import Policies
+from bot.providers.forge.githubkit import AppCredentials, GithubForges
+from bot.providers.forge.port import Forge, ForgeGone, ForgeRefused, Forges
+from bot.providers.store.port import TaskRecord
+from bot.settings import load_policies
+from bot.stages.approving import gate
+from bot.workflow import records, review, task
+from bot.workflow.context import TaskContext
+from bot.workflow.journal import TaskEnded, ending_of
+from bot.workflow.services import ModelChoice, Services
+from tests.histories.memory_git import MemoryBare, MemoryGit, MemoryMirror
+
+T = TypeVar("T")
+
+REPOSITORY = "corner-shop/bookshop"
+PEOPLE = {"rosa": "write", "robin": "write", "carl": "admin", "rudi": "read"}
+ROOT_FILES = {"README.md": "# shop\n", "shop.py": "price = 1\n", "stock.py": "stock = 1\n"}
+RUNS = TestReport("pytest", 0, 1.0, ())
+POLICIES = Path(__file__).parents[2] / "policies"
+_TRIES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """How a gate can be broken; the one without any change is the product as it is."""
+
+    name: str = "none"
+    rule: gate.Rule = gate.decide
+    forge: Callable[[Forge], Forge] = lambda forge: forge
+    envelope: Callable[[records.Envelope, Pull], records.Envelope] = lambda envelope, _: envelope
+    landed: Callable[[records.Landed], records.Landed] = lambda landed: landed
+
+
+class Journal:
+    """Carries acts out at once; faults end the task as the durable journal ends it."""
+
+    async def step(self, _name: str, act: Callable[[], Awaitable[T]], _kind: type[T]) -> T:
+        for _ in range(_TRIES):
+            try:
+                return await act()
+            except Transient:
+                continue
+            except (UserError, CustodyError, ForgeGone, ForgeRefused) as fault:
+                raise TaskEnded(ending_of(fault)) from fault
+        raise TaskEnded(ending_of(Transient("it does not answer")))
+
+
+@dataclass
+class Books:
+    """The store's part: the one task, its pull request, its approvals."""
+
+    spec: TaskSpec
+    number: int | None = None
+    ending: Ending | None = None
+    approvals: list[Approval] = field(default_factory=list)
+
+    async def published(self, _task: TaskId, number: int, _head: str) -> None:
+        self.number = number
+
+    async def record(self, _task: TaskId, approval: Approval) -> None:
+        self.approvals.append(approval)
+
+    async def totals(self, _task: TaskId) -> LedgerTotals:
+        return LedgerTotals(MicroUsd(0))
+
+    async def live(self, _repository: RepositoryId, number: int) -> TaskRecord | None:
+        mine = self.ending is None and number in {self.spec.subject.number, self.number}
+        return TaskRecord(self.spec, Stage.IN_REVIEW, "", self.number, None, None) if mine else None
+
+    async def latest(self, repository: RepositoryId, number: int) -> TaskRecord | None:
+        return await self.live(repository, number)
+
+    async def triggered(self, _repository: RepositoryId, _trigger: str) -> bool:
+        return False
+
+
+Watch = Callable[[str, tuple[Any, ...], Any], Awaitable[None]]
+"""Called before a forge's method (result None) and, for acts, after it."""
+
+
+class WatchedForge:
+    """The real forge, with a moment before each call in which the world may move."""
+
+    def __init__(self, forge: Forge, before: Watch, after: Watch) -> None:
+        self._forge, self._before, self._after = forge, before, after
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._forge, name)
+
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            await self._before(name, args, None)
+            result = await method(*args, **kwargs)
+            await self._after(name, args, result)
+            return result
+
+        return call
+
+
+class WatchedForges:
+    def __init__(self, forges: GithubForges, stage: HistoryStage) -> None:
+        self._forges, self._stage = forges, stage
+        self.bot, self.app_id = forges.bot, forges.app_id
+
+    async def open(self, installation: InstallationId, repository: RepositoryId) -> Forge:
+        forge = self._stage.mutant.forge(await self._forges.open(installation, repository))
+        return cast("Forge", WatchedForge(forge, self._stage.before, self._stage.after))
+
+
+class HistoryContext(TaskContext):
+    """A task's view, with the mirror in memory."""
+
+    def __init__(self, stage: HistoryStage) -> None:
+        super().__init__(stage.services, stage.spec, Journal())
+        self.mirror = stage.mirror
+
+    async def upstream(self) -> Upstream:
+        await (await self.forge()).repository()
+        return Upstream("memory:")
+
+
+async def _nothing(_name: str, _args: tuple[Any, ...], _result: Any) -> None:
+    return None
+
+
+class HistoryStage:
+    """Everything of one history. Build it with `staged`."""
+
+    def __init__(self, world: World, git: MemoryGit, client: httpx.AsyncClient, mutant: Mutant) -> None:
+        self.world, self.git, self.client, self.mutant = world, git, client, mutant
+        self.moment = 1_800_000_000
+        self.repository = next(iter(world.registry.repositories.values()))
+        self.installation = next(iter(world.registry.installations.values()))
+        self.before: Watch = _nothing
+        self.after: Watch = _nothing
+        self.mirror = MemoryMirror(world.root / "mirrors", RepositoryId(self.repository.id), git)
+
+    def commit(self, files: dict[str, str], *parents: str) -> str:
+        self.moment += 1
+        return self.git.commit(files, parents, f"Change {self.moment}", self.moment)
+
+    async def begin(self, policies: Policies, issue: int) -> None:
+        """Join the product to the world; the task begins when `play` is awaited."""
+        pool = httpx.ASGITransport(self.client._transport.app)  # type: ignore[attr-defined]  # one app for both sides
+        credentials = AppCredentials(str(self.world.app.id), key_pair().private_pem)
+        self.forges = GithubForges(credentials, base_url="http://stand-in", pool=pool)
+        reference = RepositoryRef(
+            RepositoryId(self.repository.id), self.repository.full_name, InstallationId(self.installation.id)
+        )
+        rosa = self.world.user("rosa")
+        self.spec = TaskSpec(
+            TaskId(f"task:{self.repository.id}:{issue}:1"),
+            Subject(reference, issue, is_pull=False),
+            Actor(UserId(rosa.id), rosa.login, is_bot=False),
+            "A shop that sells",
+            "Please.",
+            MicroUsd(500_000),
+        )
+        self.books = Books(self.spec)
+        unused = cast("Any", None)
+        self.services = Services(
+            forges=cast("Forges", WatchedForges(self.forges, self)),
+            model_for=unused,
+            ledger=cast("Any", self.books),
+            sandboxes=unused,
+            scanner=unused,
+            deliveries=unused,
+            tasks=cast("Any", self.books),
+            approvals=cast("Any", self.books),
+            home=self.world.root,
+            models=ModelChoice("planner", "coder"),
+            budget=MicroUsd(500_000),
+            label="agent",
+            template="base",
+            git_protocols="http",
+            policies=policies,
+        )
+
+    def passes(self, tree: str) -> bool:
+        """The simulated tests: no file says `bad`, and two files that clash do not meet."""
+        texts = [self.git.objects[sha][1] for _, sha in self.git.files(tree).values()]
+        clash = sum(b"clash" in text for text in texts)
+        return not any(b"bad" in text for text in texts) and clash < 2
+
+
+class HistoryConductor:
+    """The review loop's hands: the product's own segments, called directly."""
+
+    def __init__(self, stage: HistoryStage, mode: LandingMode) -> None:
+        self._stage, self._mode = stage, mode
+        self.inbox: asyncio.Queue[records.Envelope | None] = asyncio.Queue()
+        self.idle = asyncio.Event()
+        self.rounds = 0
+        self.landed: list[records.Landed] = []
+        self.examined: list[records.Examined] = []
+
+    def _context(self) -> HistoryContext:
+        return HistoryContext(self._stage)
+
+    async def prepare(self) -> records.Prepared:
+        base = CommitId(self._stage.git.refs["refs/heads/main"])
+        tree = await self._stage.mirror.tree_of(base)
+        return records.Prepared("main", base, tree, RepositorySettings(landing=self._mode), RUNS, RUNS)
+
+    async def plan(self, _prepared: records.Prepared) -> Plan:
+        return Plan("Sell.", (Step(StepId("s1"), "Sell", "Sell.", (PlannedFile("feature.py", new=True),), (), ()),))
+
+    async def code(self, order: records.CodeOrder) -> records.Coded:
+        self.rounds += 1
+        files = dict(self._stage.git.files(order.start))
+        blob = self._stage.git.write("blob", f"feature = {self.rounds}\n".encode())
+        files["feature.py"] = ("100644", blob)
+        return records.Coded(TreeId(self._stage.git.tree(files)), "", 1, 1)
+
+    async def verify(self, _key: str, order: records.VerifyOrder) -> records.Verified:
+        mirror = self._stage.mirror
+        base = await mirror.tree_of(order.prepared.base)
+        change = Change(order.prepared.base, base, order.tree, await mirror.diff(base, order.tree))
+        failed = () if self._stage.passes(order.tree) else (Failure(FailureKind.BROKE_TEST, "test_shop", "no", "no"),)
+        return records.Verified(change, Verdict(order.tree, RUNS, RUNS, (), failed))
+
+    async def publish(self, _key: str, order: records.PublishOrder) -> records.Published:
+        return await review.publish(self._context(), order)
+
+    async def examine(self, _key: str, order: records.ExamineOrder) -> records.Examined:
+        pull = self._stage.repository.issues[order.state.published.number].pull
+        assert pull is not None
+        envelope = self._stage.mutant.envelope(order.envelope, pull)
+        order = replace(order, envelope=envelope)
+        found = await review.examine(self._context(), order, self._stage.mutant.rule)
+        self.examined.append(found)
+        return found
+
+    async def adopt(self, key: str, order: records.AdoptOrder) -> records.Adopted:
+        """As the product adopts, but for the tests."""
+        context = self._context()
+        published = await context.journal.step("adopt", lambda: review.read_head(context, order), records.Published)
+        return records.Adopted(published, await self.verify(key, records.VerifyOrder(order.prepared, published.tree)))
+
+    async def land(self, _key: str, order: records.LandOrder) -> records.Landed:
+        landed = await review.land(self._context(), order, self._stage.mutant.rule)
+        landed = self._stage.mutant.landed(landed)
+        self.landed.append(landed)
+        return landed
+
+    async def tell(self, stage: Stage, progress: task.Progress) -> None:
+        """Nobody reads the sticky comment here."""
+
+    async def report_gate(self, key: str, state: records.ReviewState, examined: records.Examined, note: str) -> None:
+        context = self._context()
+        await context.journal.step(key, lambda: review.report_gate(context, state, examined, note), bool)
+
+    async def receive(self) -> records.Envelope | None:
+        self.idle.set()
+        return await self.inbox.get()
+
+
+@asynccontextmanager
+async def staged(
+    root: Path, mutant: Mutant = Mutant(), policies: Policies | None = None
+) -> AsyncIterator[HistoryStage]:
+    """A world with one repository, its people and one issue."""
+    git = MemoryGit()
+    seed = Seed(
+        users=tuple(UserSeed(login, role, token=f"token-{login}") for login, role in PEOPLE.items()),
+        repositories=(RepositorySeed(REPOSITORY),),
+    )
+    config = Config(seed=seed, webhook_url=HOLD, webhook_secret="secret")
+    world = await create_world(config, root, lambda path: MemoryBare(path, git))
+    transport = httpx.ASGITransport(Service(world, HANDLERS))
+    async with httpx.AsyncClient(transport=transport, base_url="http://stand-in") as client:
+        stage = HistoryStage(world, git, client, mutant)
+        first = stage.commit(ROOT_FILES)
+        git.refs |= {"refs/heads/main": first, "refs/heads/decoy": first}
+        await stage.begin(policies or load_policies(POLICIES), 1)
+        try:
+            yield stage
+        finally:
+            await stage.forges.close()
+            await world.stop()
