@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,9 +75,20 @@ def assert_evidence(project: Project, brain: ReplayBrain, body: str) -> None:
             assert fix.mistake.caught_by in refused[0]
 
 
+async def drafted(here: World, issue: int, patience: float) -> dict[str, Any]:
+    """The draft pull request; or at once what the product says when it stops."""
+
+    async def probe() -> dict[str, Any] | None:
+        said = await here.sticky(issue)
+        assert "Stopped" not in said, f"{said}\n{here.log()}"
+        return await here.draft() if "waits for a review" in said else None
+
+    return await here.until("the draft pull request", probe, patience)
+
+
 def spent(here: World) -> float:
-    """What the model service billed."""
-    return float(here.model.state.bill.document()["totals"]["usd"])
+    """What the model service billed, in dollars."""
+    return float(here.model.state.bill.document()["totals"]["micro_dollars"]) / 1_000_000
 
 
 @pytest.mark.parametrize(
@@ -95,7 +107,7 @@ async def test_the_upstream_fix_lands_as_approved(project: Project, tmp_path: Pa
     async with world(brain, tmp_path, files=repository_of(project, tmp_path / "repository")) as here:
         assert await here.rosa.tree_of(await here.rosa.head_of("main")) == base
         issue = await here.ask(project.title, project.report())
-        pull = await here.draft(project.patience)
+        pull = await drafted(here, issue, project.patience)
         number, body = pull["number"], pull["body"]
         approved = await here.rosa.tree_of(pull["head"]["sha"])
         assert pull["draft"] is True
