@@ -1,6 +1,6 @@
 # Every target sets up what it needs; nothing has to be installed by hand.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint types architecture unit contracts attacks scenarios test-real serve lock clean
+.PHONY: histories gate-histories help setup demo test check lint types architecture unit contracts attacks scenarios test-real serve lock clean
 BIN := .venv/bin
 PYTEST := $(BIN)/pytest -q -n 2 --dist loadfile
 
@@ -38,10 +38,16 @@ contracts: setup
 attacks: setup ## The attack corpus
 	@$(PYTEST) tests/attacks
 
+histories: setup
+	@$(PYTEST) tests/histories
+
+gate-histories: setup ## N random histories of the gate: seeds and counts as JSON
+	@$(BIN)/python -m tests.histories.run $(or $(N),1000) --first $(or $(FIRST),0)
+
 scenarios: setup
 	@$(PYTEST) -m "not real" tests/scenarios
 
-test: check unit contracts attacks scenarios ## Everything CI runs
+test: check unit contracts attacks histories scenarios ## Everything CI runs
 
 test-real: setup ## The pipeline on real open-source projects, all of it
 	@$(BIN)/pytest -q tests/scenarios -m real

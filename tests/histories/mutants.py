@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, cast
 
@@ -10,11 +10,13 @@ from bot.domain.action import ReviewMessage
 from bot.domain.decision import Decision
 from bot.domain.ids import CommitId
 from bot.domain.pull import Approval, Permission, PullRequest, Snapshot
+from bot.domain.repository import LandingMode
 from bot.emulators.github.records import Pull
 from bot.providers.forge.port import Forge
 from bot.stages.approving import gate
 from bot.stages.approving.checks import Terms
 from bot.workflow.records import Envelope
+from tests.histories.history import History, Race
 from tests.histories.stage import Mutant
 
 
@@ -75,17 +77,110 @@ def _live_base(envelope: Envelope, pull: Pull) -> Envelope:
     return envelope
 
 
-MUTANTS = (
-    (Mutant("merges whatever the head is by then", forge=_as(_NoGuard)), 0),
-    (Mutant("ignores the base branch and the digest", rule=without("base_branch", "merge_base", "digest")), 0),
-    (Mutant("takes a review of any commit for one of the head", envelope=_live_commit), 0),
-    (Mutant("takes a review of any base for one of the present base", envelope=_live_base), 0),
-    (Mutant("trusts everybody", forge=_as(_TrustsEverybody)), 0),
-    (Mutant("does not ask again who may approve", rule=without("reviewer")), 0),
-    (Mutant("does not look whether the approval still stands", rule=without("approval")), 0),
-    (Mutant("does not hear objections", rule=without("no_objection")), 0),
-    (Mutant("does not test what would land", rule=without("verified")), 0),
-    (Mutant("reads the pull request once", forge=_as(_ReadsOnce)), 0),
-    (Mutant("does not compare what landed", landed=lambda landed: replace(landed, alarm=False)), 0),
+async def _approved(history: History) -> str:
+    """Robin approves the head, and the product hears of it."""
+    await history.review("robin", "APPROVE", history.pull.head_sha)
+    digest = history.oracle.current(history.pull)
+    await history.deliver_all()
+    return digest
+
+
+async def _merged_after(history: History, digest: str) -> None:
+    """Everything that happened since is lost; then somebody asks for the merge."""
+    history.pending.clear()
+    await history.say("rosa", "merge", digest)
+    await history.deliver_all()
+
+
+async def _push_before_the_merge(history: History) -> None:
+    history.races.append(Race("merge", lambda: history.push("rosa", {"feature.py": "good = 7\n"})))
+    await _approved(history)
+
+
+async def _retarget_unheard(history: History) -> None:
+    digest = await _approved(history)
+    await history.retarget("rosa", "decoy")
+    await _merged_after(history, digest)
+
+
+async def _review_of_an_older_head(history: History) -> None:
+    old = history.pull.head_sha
+    await history.push("rosa", {"feature.py": "good = 7\n"})
+    await history.deliver_all()
+    await history.review("robin", "APPROVE", old)
+    await history.deliver_all()
+
+
+async def _retarget_before_the_review_is_heard(history: History) -> None:
+    await history.review("robin", "APPROVE", history.pull.head_sha)
+    heard = history.pending
+    history.pending = []
+    await history.retarget("rosa", "decoy")
+    history.pending = heard
+    await history.deliver_all()
+
+
+async def _reader_approves(history: History) -> None:
+    await history.review("rudi", "APPROVE", history.pull.head_sha)
+    await history.deliver_all()
+
+
+async def _demoted(history: History) -> None:
+    digest = await _approved(history)
+    await history.grade("robin", "none")
+    await _merged_after(history, digest)
+
+
+async def _dismissed(history: History) -> None:
+    digest = await _approved(history)
+    await history.dismiss("carl", "robin")
+    await _merged_after(history, digest)
+
+
+async def _objected(history: History) -> None:
+    digest = await _approved(history)
+    await history.review("carl", "REQUEST_CHANGES")
+    await _merged_after(history, digest)
+
+
+async def _failing_head(history: History) -> None:
+    await history.push("rosa", {"feature.py": "bad = 1\n"})
+    await history.deliver_all()
+    await _approved(history)
+
+
+async def _retarget_before_ready(history: History) -> None:
+    history.races.append(Race("mark_ready", lambda: history.retarget("rosa", "decoy")))
+    await _approved(history)
+
+
+async def _retarget_before_the_merge(history: History) -> None:
+    history.races.append(Race("merge", lambda: history.retarget("rosa", "decoy")))
+    await _approved(history)
+
+
+Script = Callable[[History], Awaitable[None]]
+READY, MERGE = LandingMode.READY, LandingMode.MERGE
+
+MUTANTS: tuple[tuple[Mutant, LandingMode, Script], ...] = (
+    (Mutant("merges whatever the head is by then", forge=_as(_NoGuard)), MERGE, _push_before_the_merge),
+    (
+        Mutant("ignores base branch and digest", rule=without("base_branch", "merge_base", "digest", "policy")),
+        READY,
+        _retarget_unheard,
+    ),
+    (Mutant("takes a review of any commit", envelope=_live_commit), MERGE, _review_of_an_older_head),
+    (Mutant("takes a review for any base", envelope=_live_base), MERGE, _retarget_before_the_review_is_heard),
+    (Mutant("trusts everybody", forge=_as(_TrustsEverybody)), MERGE, _reader_approves),
+    (Mutant("does not ask again who may approve", rule=without("reviewer")), READY, _demoted),
+    (Mutant("does not look whether it still stands", rule=without("approval")), READY, _dismissed),
+    (Mutant("does not hear objections", rule=without("no_objection")), READY, _objected),
+    (Mutant("does not test what would land", rule=without("verified")), MERGE, _failing_head),
+    (Mutant("reads the pull request once", forge=_as(_ReadsOnce)), MERGE, _retarget_before_ready),
+    (
+        Mutant("does not compare what landed", landed=lambda landed: replace(landed, alarm=False)),
+        MERGE,
+        _retarget_before_the_merge,
+    ),
 )
-"""Each with the first seed whose history is known to find it."""
+"""Each with a history that finds it; the product as it is has to pass the same one."""
