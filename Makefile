@@ -50,7 +50,7 @@ scenarios: setup
 test: check unit contracts attacks histories scenarios ## Everything CI runs
 
 test-real: setup ## The pipeline on real open-source projects, all of it
-	@$(BIN)/pytest -q tests/scenarios -m real
+	@$(BIN)/pytest -q tests/scenarios/test_real_projects.py
 
 lock: setup ## Lock the dependencies anew, with hashes
 	@for name in bootstrap runtime dev semgrep sandbox real-tools; do \

@@ -58,7 +58,7 @@ class Project:
     fixes: tuple[Fix, ...]
     test: str
     step_test: str
-    patience: float = 240.0
+    patience: float = 600.0
 
     @cached_property
     def before(self) -> Path:
@@ -239,5 +239,5 @@ DJANGO_LARGE = replace(
         "admin_widgets admin_changelist admin_utils auth_tests template_tests"
     ),
     step_test=f"{_DJANGO} 1 validators admin_inlines admin_views.tests.AdminViewPermissionsTest",
-    patience=1500.0,
+    patience=2000.0,
 )
