@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
 from bot.domain.change import ChangedPath, FileMode
 from bot.domain.decision import Decision
 from bot.domain.event import Actor
@@ -9,11 +12,16 @@ from bot.domain.ids import BlobId, TreeId
 from bot.domain.pull import Approval, Snapshot
 from bot.domain.repository import LandingMode
 from bot.policy.facts import ChangeFacts, MayApprove, MayLand, MayPublish, Person
-from bot.policy.flags import Flag, denied, to_name
+from bot.policy.flags import Flag, Weight, denied, merged, to_name
 from bot.policy.paths import flags_of
+from bot.prompting.secrets import mask_secrets
 from bot.workflow.context import TaskContext
 
 _PEEKED = 5_000_000
+_NEARBY = re.compile(
+    r"://[^\s/:@]{1,100}:[^\s/@]{1,200}@(?=(?:localhost|127\.0\.0\.1|[\w-]+|[\w.-]*example\.\w+)(?:[:/\s\"']|$))"
+)
+"""Passwords of databases on the developer's own machine are no secrets: the host has no dot, or is an example."""
 
 
 async def flags_between(context: TaskContext, old: TreeId, new: TreeId) -> tuple[Flag, ...]:
@@ -21,7 +29,25 @@ async def flags_between(context: TaskContext, old: TreeId, new: TreeId) -> tuple
     changes = await context.mirror.diff(old, new)
     before = len(await context.mirror.entries(old))
     contents = await _contents(context, changes)
-    return flags_of(changes, files_before=before, peek=contents.get, limits=context.services.policies.limits)
+    found = flags_of(changes, files_before=before, peek=contents.get, limits=context.services.policies.limits)
+    return merged((*found, *secret_flags(changes, contents)))
+
+
+def secret_flags(changes: Sequence[ChangedPath], contents: Mapping[BlobId, bytes]) -> Iterator[Flag]:
+    """Paths and added lines that hold a credential in one of its usual forms; nobody can allow that."""
+    for change in changes:
+        if change.new is None:
+            continue
+        known = set(_lines(contents, change.old.blob if change.old is not None else None))
+        added = [line for line in _lines(contents, change.new.blob) if line not in known]
+        texts = (_NEARBY.sub("://", "\n".join(added)), change.path if change.old is None else "")
+        if any(mask_secrets(text) != text for text in texts):
+            yield Flag("secret", Weight.DENIED, (change.path,), "The added text holds what looks like a credential.")
+
+
+def _lines(contents: Mapping[BlobId, bytes], blob: BlobId | None) -> list[str]:
+    data = contents.get(blob, b"") if blob is not None else b""
+    return [] if b"\0" in data[:8000] else data.decode("utf-8", "replace").splitlines()
 
 
 async def _contents(context: TaskContext, changes: tuple[ChangedPath, ...]) -> dict[BlobId, bytes]:
