@@ -1,6 +1,6 @@
 # Every target sets up what it needs; nothing has to be installed by hand.
 .DEFAULT_GOAL := help
-.PHONY: histories gate-histories help setup demo test check lint types architecture unit contracts attacks scenarios test-real serve lock clean
+.PHONY: histories gate-histories help setup demo test check lint types architecture unit contracts attacks scenarios test-real serve bench-retrieval bench-index lock clean
 BIN := .venv/bin
 PYTEST := $(BIN)/pytest -q -n 2 --dist loadfile
 
@@ -51,6 +51,13 @@ test: check unit contracts attacks histories scenarios ## Everything CI runs
 
 test-real: setup ## The pipeline on real open-source projects, all of it
 	@$(BIN)/pytest -q tests/scenarios/test_real_projects.py
+
+bench-retrieval: setup ## Files to change, found on public issues (DATA=rows.jsonl SNAPSHOTS=folder of unpacked archives)
+	@$(BIN)/python -m bench.retrieval --data $(or $(DATA),../shared/bench/localization-public.jsonl) \
+	  --snapshots $(or $(SNAPSHOTS),$(HOME)/.cache/pullwright/snapshots)
+
+bench-index: setup ## First index and re-index, beside parsing alone
+	@$(BIN)/python -m bench.index
 
 lock: setup ## Lock the dependencies anew, with hashes
 	@for name in bootstrap runtime dev semgrep sandbox real-tools; do \

@@ -66,7 +66,7 @@ class Row:
     archive: str
     query: str
     gold: tuple[str, ...]
-    symbols: tuple[str, ...]
+    symbols: dict[str, list[str]]
     lines: dict[str, list[list[int]]]
     named: bool
 
@@ -84,7 +84,7 @@ def rows(data: Path) -> list[Row]:
                     raw["snapshot"]["spec"],
                     raw["query"],
                     tuple(raw["gold_files"]),
-                    tuple(raw.get("gold_symbols") or ()),
+                    raw.get("gold_symbols") or {},
                     raw.get("gold_lines") or {},
                     raw["path_in_query"],
                 )

@@ -15,7 +15,8 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -24,7 +25,7 @@ import numpy.typing as npt
 
 from bench import localisation
 from bench.localisation import Row
-from bot.retrieval import signals
+from bot.retrieval import context, signals
 from bot.retrieval.index import index_folder
 from bot.retrieval.rank import WEIGHTS, candidates
 from bot.retrieval.store import Store
@@ -64,6 +65,33 @@ def ranked(view: View, row: Row) -> Result:
     return result
 
 
+def inside(view: View, row: Row, tree: Path) -> float | None:
+    """Share of the fix's functions and classes (else of its lines) that the context shows whole (a class: its first line)."""
+    made = context.plan(view, row.query)
+    contents = {item: (tree / view.items[item].path).read_bytes() for item in made.wanted}
+    parts = context.compose(made, contents, TOKENS).parts
+    shown: dict[str, set[int]] = {}
+    for part in parts:
+        shown.setdefault(part.path, set()).update(range(part.first, part.last + 1))
+    if row.symbols:
+        return _symbols_inside(view, row, shown)
+    wanted = [(path, line) for path, spans in row.lines.items() for a, b in spans for line in range(a, b + 1)]
+    return _mean(line in shown.get(path, ()) for path, line in wanted) if wanted else None
+
+
+def _symbols_inside(view: View, row: Row, shown: dict[str, set[int]]) -> float | None:
+    found: list[bool] = []
+    for path, names in row.symbols.items():
+        item = view.number.get(path)
+        if item is None:
+            continue
+        known = {one.qualified: one for one in view.outlines([item])[item].definitions}
+        for one in (known[name] for name in names if name in known):
+            last = one.first if one.kind == "class" else one.last
+            found.append(set(range(one.first, last + 1)) <= shown.get(path, set()))
+    return _mean(found) if found else None
+
+
 def measures(results: Sequence[Result]) -> dict[str, float]:
     """Means over rows."""
     found: dict[str, float] = {}
@@ -77,8 +105,8 @@ def measures(results: Sequence[Result]) -> dict[str, float]:
     return {name: round(value, 4) for name, value in found.items()}
 
 
-def _mean(values: object) -> float:
-    listed = [float(value) for value in values]  # type: ignore[attr-defined]
+def _mean(values: Iterable[float]) -> float:
+    listed = [float(value) for value in values]
     return sum(listed) / max(len(listed), 1)
 
 
@@ -146,22 +174,35 @@ def fit(results: Sequence[Result]) -> dict[str, object]:
     }
 
 
-def run(data: Path, home: Path, also: Callable[[View, Row, Path], float | None]) -> tuple[list[Result], float]:
+@contextmanager
+def _place(keep: Path | None, archive: str) -> Iterator[Path]:
+    """Where the tree and its index lie; kept between runs when asked."""
+    if keep is None:
+        with tempfile.TemporaryDirectory() as scratch:
+            yield Path(scratch)
+    else:
+        place = keep / archive.replace("==", "-").replace("@", "-")
+        place.mkdir(parents=True, exist_ok=True)
+        yield place
+
+
+def run(data: Path, home: Path, keep: Path | None) -> tuple[list[Result], float]:
     """All rows; seconds of indexing beside."""
     results: list[Result] = []
     seconds = 0.0
     for archive, group in localisation.by_archive(localisation.rows(data)).items():
         source = localisation.snapshot(archive, home)
-        with tempfile.TemporaryDirectory() as scratch:
-            tree, index = Path(scratch, "tree"), Path(scratch, "index.db")
-            localisation.laid_out(source, tree)
+        with _place(keep, archive) as place:
+            tree, index = place / "tree", place / "index.db"
+            if not tree.is_dir():
+                localisation.laid_out(source, tree)
             start = time.perf_counter()
             store = Store(index)
             view, _ = index_folder(store, tree)
             seconds += time.perf_counter() - start
             for row in group:
                 result = ranked(view, row)
-                result.inside = also(view, row, tree)
+                result.inside = inside(view, row, tree)
                 results.append(result)
             store.close()
         print(f"{archive}: {len(group)} rows", file=sys.stderr)
@@ -175,8 +216,9 @@ def main() -> None:
     parser.add_argument("--snapshots", type=Path, required=True)
     parser.add_argument("--fit", action="store_true")
     parser.add_argument("--rows", type=Path)
+    parser.add_argument("--keep", type=Path, help="keep trees and indexes here, so that a second run need not index")
     given = parser.parse_args()
-    results, seconds = run(given.data, given.snapshots, lambda _view, _row, _tree: None)
+    results, seconds = run(given.data, given.snapshots, given.keep)
     if given.rows:
         lines = [json.dumps({k: v for k, v in asdict(r).items() if k not in {"table", "gold_rows"}}) for r in results]
         given.rows.write_text("\n".join(lines) + "\n", "utf-8")

@@ -102,10 +102,15 @@ def _name_edges(pool: Sequence[int], outlines: Mapping[int, Outline], passages: 
         uses[number] = np.sqrt(np.bincount(at[hit], held.frequencies[hit], len(asked)))
     having = (uses > 0).sum(0)
     strength = np.array([idf(len(pool), int(count)) for count in having])
-    defines = np.zeros((len(asked), len(pool)))
-    for row, hashed in enumerate(asked.tolist()):
-        defines[row, definers[hashed]] = 1 / len(definers[hashed])
-    edges = np.asarray((uses * strength) @ defines, np.float64)
+    place = {hashed: row for row, hashed in enumerate(asked.tolist())}
+    defined: list[list[int]] = [[] for _ in pool]
+    for hashed, row in place.items():
+        strength[row] /= len(definers[hashed])
+        for number in definers[hashed]:
+            defined[number].append(row)
+    uses *= strength
+    for number, names_there in enumerate(defined):
+        edges[:, number] = uses[:, names_there].sum(1)
     np.fill_diagonal(edges, 0.0)
     return edges
 

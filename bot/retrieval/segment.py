@@ -7,7 +7,7 @@ import struct
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 from bot.retrieval import words
 from bot.retrieval.definition import Definition
@@ -113,7 +113,10 @@ def pack_outline(outline: Outline) -> bytes:
     """Compressed JSON."""
     if not outline.definitions and not outline.imports:
         return b""
-    value = [[astuple(definition) for definition in outline.definitions], outline.imports]
+    value = [
+        [(one.name, one.kind, one.first, one.last, one.signature, one.doc, one.inside) for one in outline.definitions],
+        outline.imports,
+    ]
     return zlib.compress(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"), 3)
 
 

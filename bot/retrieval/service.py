@@ -72,5 +72,5 @@ def search_folder(index: Path, root: Path, query: str, *, progress: Progress = s
         store.close()
 
 
-READABLE = frozenset({"read", "slow"})
+READABLE = frozenset({"read", "slow", "nested"})
 """States of documents whose text may be shown."""

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from bot.custody import raw
 from bot.domain.errors import UserError
 from bot.retrieval.chunks import Chunks, unpack
 from bot.retrieval.extract import VERSION
@@ -32,7 +33,7 @@ CREATE TABLE IF NOT EXISTS posting (
   field INTEGER NOT NULL, term TEXT NOT NULL, first INTEGER NOT NULL, pairs BLOB NOT NULL,
   PRIMARY KEY (field, term, first)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS seen (
-  path TEXT PRIMARY KEY, size INTEGER NOT NULL, changed INTEGER NOT NULL, inode INTEGER NOT NULL, oid TEXT NOT NULL
+  path BLOB PRIMARY KEY, size INTEGER NOT NULL, changed INTEGER NOT NULL, inode INTEGER NOT NULL, oid TEXT NOT NULL
   ) WITHOUT ROWID;
 """
 _PAIRS = np.dtype([("row", "<u2"), ("frequency", "u1")])
@@ -87,6 +88,10 @@ class Store:
     def close(self) -> None:
         self._db.close()
 
+    def limit_pages(self, pages: int) -> None:
+        """The file may not grow past this many pages of 4 KiB."""
+        self._db.execute(f"PRAGMA max_page_count={int(pages)}")
+
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         with _explained(self.path):
@@ -135,7 +140,7 @@ class Store:
         asked = json.dumps(sorted(set(oids)))
         rows = self._db.execute(
             "SELECT b.oid, b.language, b.id, b.state, b.lines, b.size, b.generated, b.total, b.symbols"
-            " FROM json_each(?) AS j JOIN blob AS b ON b.oid = j.value WHERE b.version = ?",
+            " FROM json_each(?) AS j CROSS JOIN blob AS b ON b.oid = j.value WHERE b.version = ?",
             (asked, VERSION),
         )
         return {
@@ -146,7 +151,7 @@ class Store:
         """Postings of each of these terms; a term that nobody has is left out."""
         found: dict[str, list[tuple[int, bytes]]] = {}
         rows = self._db.execute(
-            "SELECT p.term, p.first, p.pairs FROM json_each(?) AS j JOIN posting AS p"
+            "SELECT p.term, p.first, p.pairs FROM json_each(?) AS j CROSS JOIN posting AS p"
             " ON p.field = ? AND p.term = j.value ORDER BY p.term, p.first",
             (json.dumps(list(terms)), field),
         )
@@ -157,7 +162,7 @@ class Store:
     def outlines(self, ids: Iterable[int]) -> dict[int, Outline]:
         """Definitions and imports of these documents."""
         rows = self._db.execute(
-            "SELECT b.id, b.outline FROM json_each(?) AS j JOIN content AS b ON b.id = j.value",
+            "SELECT b.id, b.outline FROM json_each(?) AS j CROSS JOIN content AS b ON b.id = j.value",
             (json.dumps(sorted(ids)),),
         )
         return {identifier: unpack_outline(data) for identifier, data in rows}
@@ -165,20 +170,20 @@ class Store:
     def passages(self, ids: Iterable[int]) -> dict[int, Chunks]:
         """Passages of these documents."""
         rows = self._db.execute(
-            "SELECT b.id, b.passages FROM json_each(?) AS j JOIN content AS b ON b.id = j.value",
+            "SELECT b.id, b.passages FROM json_each(?) AS j CROSS JOIN content AS b ON b.id = j.value",
             (json.dumps(sorted(ids)),),
         )
         return {identifier: unpack(data) for identifier, data in rows}
 
     def seen(self) -> dict[str, tuple[int, int, int, str]]:
         """Files of a plain folder as last looked at: size, time of change in ns, inode, blob id."""
-        return {row[0]: (row[1], row[2], row[3], row[4]) for row in self._db.execute("SELECT * FROM seen")}
+        return {raw.text(row[0]): (row[1], row[2], row[3], row[4]) for row in self._db.execute("SELECT * FROM seen")}
 
     def remember(self, put: Mapping[str, tuple[int, int, int, str]], gone: Iterable[str]) -> None:
         """Update what `seen` tells."""
         with self._writing() as db:
-            db.executemany("DELETE FROM seen WHERE path = ?", ((path,) for path in gone))
-            db.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?, ?)", ((p, *v) for p, v in put.items()))
+            db.executemany("DELETE FROM seen WHERE path = ?", ((raw.octets(path),) for path in gone))
+            db.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?, ?)", ((raw.octets(path), *stamp) for path, stamp in put.items()))
 
 
 def _joined(parts: Sequence[tuple[int, bytes]]) -> Postings:

@@ -63,10 +63,11 @@ class View:
         self.files = max(int(self.counted.sum()), 1)
         self.by_name: dict[str, list[int]] = {}
         self.by_stem: dict[str, list[int]] = {}
+        self._modules = [f"/{module_of(item.path)}" for item in self.items]
         for index, item in enumerate(self.items):
             name = item.path.rsplit("/", 1)[-1]
             self.by_name.setdefault(name.lower(), []).append(index)
-            self.by_stem.setdefault(module_of(item.path).rsplit("/", 1)[-1], []).append(index)
+            self.by_stem.setdefault(self._modules[index].rsplit("/", 1)[-1], []).append(index)
         self._paths = _PathTerms(self.items)
         self._norms = {"total": self._norm("total"), "symbols": self._norm("symbols")}
 
@@ -118,7 +119,7 @@ class View:
         """Items that a module path `a/b/c` may mean: those whose own module path ends with it."""
         ending = f"/{module}"
         items = self.by_stem.get(module.rsplit("/", 1)[-1], [])
-        return [item for item in items if f"/{module_of(self.items[item].path)}".endswith(ending)]
+        return [item for item in items if self._modules[item].endswith(ending)]
 
 
 def idf(files: int, having: int) -> float:

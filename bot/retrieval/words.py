@@ -96,7 +96,7 @@ def _terms(word: str) -> tuple[str, ...]:
     low = word.lower().strip("_")
     parts = [part.lower() for part in _PART.findall(word)] if word.isascii() else [low]
     kept = [stem(part) for part in parts if len(part) > 1 and part not in _STOP]
-    if len(parts) > 1 and len(low) > 1:
+    if len(low) > 1 and parts != [low]:
         kept.append(low)
     return tuple(kept)
 

@@ -1,0 +1,31 @@
+"""Tests, vendored, generated and minified files are told from code by their path."""
+
+import pytest
+
+from bot.retrieval.kinds import Kind, kind_of
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("app/views.py", Kind.CODE),
+        ("django/test/client.py", Kind.CODE),
+        ("tests/test_views.py", Kind.TEST),
+        ("src/test/java/a/FooTest.java", Kind.TEST),
+        ("pkg/server_test.go", Kind.TEST),
+        ("src/a.spec.ts", Kind.TEST),
+        ("vendor/x/y.go", Kind.VENDORED),
+        ("static/jquery.min.js", Kind.GENERATED),
+        ("api/service_pb2.py", Kind.GENERATED),
+        ("package-lock.json", Kind.GENERATED),
+        ("README.md", Kind.DOCS),
+        ("docs/conf.py", Kind.DOCS),
+        ("setup.cfg", Kind.DATA),
+    ],
+)
+def test_kind(path: str, kind: Kind):
+    assert kind_of(path) is kind
+
+
+def test_a_file_that_says_it_is_generated_is():
+    assert kind_of("a/b.py", generated=True) is Kind.GENERATED
