@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -44,6 +45,8 @@ from bot.providers.forge.port import (
 from bot.providers.forge.tokens import Phase, Token, TokenBook, TokenKey
 
 PUBLIC_API = "https://api.github.com/"
+OWN_BRANCHES = "agent/"
+_PLAIN = re.compile(r"[a-z0-9][A-Za-z0-9._-]*")
 _PAGE = 100
 _LAST_PAGE = 100
 _READY = "mutation($id:ID!){markPullRequestReadyForReview(input:{pullRequestId:$id}){pullRequest{isDraft}}}"
@@ -225,12 +228,12 @@ class GithubForge:
         return readings.commit(await self._read(f"/git/commits/{commit}"))
 
     async def create_branch(self, branch: str, commit: CommitId) -> None:
-        body = {"ref": f"refs/heads/{branch}", "sha": commit}
+        body = {"ref": f"refs/heads/{_own(branch)}", "sha": commit}
         await self._write(Phase.PUBLISH, "POST", "/git/refs", body)
 
     async def advance_branch(self, branch: str, commit: CommitId) -> None:
         body = {"sha": commit, "force": False}
-        await self._write(Phase.PUBLISH, "PATCH", f"/git/refs/heads/{quote(branch)}", body)
+        await self._write(Phase.PUBLISH, "PATCH", f"/git/refs/heads/{quote(_own(branch))}", body)
 
     async def find_pull(self, head: str, base: str) -> PullRequest | None:
         owner = (await self._name()).partition("/")[0]
@@ -354,6 +357,14 @@ def _graphql_error(told: Mapping[str, Any]) -> Exception:
     if kind in {"FORBIDDEN", "NOT_FOUND", "INSUFFICIENT_SCOPES"}:
         return ForgeGone(f"{kind}: {message}")
     return ForgeRefused(422, message)
+
+
+def _own(branch: str) -> str:
+    """No branch but the product's own is ever written, whoever asks; and none that reads like a commit or climbs."""
+    name = branch.removeprefix(OWN_BRANCHES)
+    if name == branch or not _PLAIN.fullmatch(name) or ".." in name:
+        raise ForgeRefused(403, f"only branches that begin with {OWN_BRANCHES} are written")
+    return branch
 
 
 def _part(text: str) -> str:
