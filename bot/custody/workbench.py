@@ -20,13 +20,18 @@ _REBUILDS = 2
 
 @dataclass(frozen=True, slots=True)
 class BenchSettings:
-    """How the sandboxes of one task are made. `setup` commands run after the files are in; labels find orphans again."""
+    """How the sandboxes of one task are made. `setup` commands run after the files are in; labels find orphans again.
+
+    The set-up may reach the hosts of both lists; before anything else runs, those of `setup_egress` are shut.
+    """
 
     template: str
     labels: Mapping[str, str]
     lifetime_seconds: int = 3600
     setup: tuple[str, ...] = ()
     setup_timeout_seconds: int = 600
+    setup_egress: tuple[str, ...] = ()
+    egress: tuple[str, ...] = ()
 
 
 class Workbench:
@@ -74,7 +79,10 @@ class Workbench:
         settings = self._settings
         await self._sandboxes.reap(settings.labels)
         sandbox = await self._sandboxes.create(
-            template=settings.template, labels=settings.labels, lifetime_seconds=settings.lifetime_seconds
+            template=settings.template,
+            labels=settings.labels,
+            lifetime_seconds=settings.lifetime_seconds,
+            egress=(*settings.egress, *(settings.setup_egress if settings.setup else ())),
         )
         self._sandbox = sandbox
         await populate(self._mirror, sandbox, tree)
@@ -83,5 +91,7 @@ class Workbench:
             if result.exit_code != 0:
                 said = (result.stderr or result.stdout).strip()[-1500:]
                 raise UserError(f"The setup command `{command}` ended with {result.exit_code}.", said)
+        if settings.setup and settings.setup_egress:
+            await sandbox.allow(settings.egress)
         self._tree = tree
         return sandbox

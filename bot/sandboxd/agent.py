@@ -1,12 +1,11 @@
 """Process 1 of a sandbox: standard library only, run as a script by the template's Python.
 
-It forks commands and opens files inside the sandbox's namespaces and hands file descriptors out over the inherited
-socket, so the server outside never resolves a path that the sandbox controls. Frames are a 4-byte length and a body,
-marshal inwards (the server is trusted) and JSON outwards (nothing from here is); descriptors travel with the length.
-Its imports are the C halves of the usual modules, because the usual ones would double the time to start a sandbox.
+It forks commands and opens files inside the sandbox's namespaces and hands file descriptors out over the inherited socket,
+so the server outside never resolves a path that the sandbox controls. Frames are a 4-byte length and a body, marshal inwards
+(the server is trusted), JSON outwards (nothing from here is); descriptors go with the length.
+Its imports are the C halves of the usual modules, because those would double the time to start a sandbox, as pathlib would.
 """
 
-# pathlib would cost such time too:
 # ruff: noqa: PTH103, PTH104, PTH107, PTH110, PTH112, PTH114, PTH116, PTH118, PTH119, PTH120, PTH123, PTH208
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ import select
 import stat
 import sys
 from _json import encode_basestring_ascii
-from _socket import CMSG_SPACE, MSG_CMSG_CLOEXEC, SCM_RIGHTS, SOL_SOCKET, socket
+from _socket import AF_INET, CMSG_SPACE, MSG_CMSG_CLOEXEC, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET, socket
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,18 +93,22 @@ def _walk(top: str, depth: int) -> Iterator[dict[str, Any]]:
                 pending.append((path, level + 1))
 
 
+def _stat(pid: int | str) -> list[bytes]:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()
+    except OSError:
+        return []
+
+
 def _processes() -> dict[int, tuple[int, int, int]]:
     """pid → (parent, session, start) of every live process in the namespace but this one."""
     table = {}
     for name in os.listdir("/proc"):
         if not name.isdigit() or name == "1":
             continue
-        try:
-            with open(f"/proc/{name}/stat", "rb") as file:
-                fields = file.read().rpartition(b")")[2].split()
-        except OSError:
-            continue
-        if fields[0] not in {b"Z", b"X"}:
+        fields = _stat(name)
+        if fields and fields[0] not in {b"Z", b"X"}:
             table[int(name)] = (int(fields[1]), int(fields[3]), int(fields[19]))
     return table
 
@@ -263,7 +266,7 @@ class Agent:
         )
         os.chdir("/")
         self._commands[pid] = message["key"]
-        self._tags[pid] = (self._next_tag, _began(pid))
+        self._tags[pid] = (self._next_tag, int(_stat(pid)[19]))  # it is there at least until it is buried
         return {"pid": pid}
 
     def do_signal(self, message: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
@@ -297,6 +300,13 @@ class Agent:
             os.close(fd)
             raise ValueError(f"path '{path}' is not a regular file")
         return {"path": path, "fd": fd}
+
+    def do_listen(self, _message: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
+        """A listener on this network's loopback, handed out: whoever serves it outside is the only way out."""
+        listener = socket(AF_INET, SOCK_STREAM)
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(64)
+        return {"fd": listener.detach()}
 
     def do_stat(self, message: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         return {"entry": _entry(_place(message["path"]))}
@@ -356,15 +366,6 @@ def _end(choose: Callable[[], set[int]]) -> None:
         _kill(-1, signal.SIGCONT)
 
 
-def _began(pid: int) -> int:
-    """When a child began, in the kernel's ticks; 0, before everything, when it cannot be told."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return int(file.read().rpartition(b")")[2].split()[19])
-    except OSError:
-        return 0
-
-
 def _kill(pid: int, number: int = signal.SIGKILL) -> None:
     try:
         os.kill(pid, number)
@@ -374,9 +375,8 @@ def _kill(pid: int, number: int = signal.SIGKILL) -> None:
 
 def _limit(limits: dict[str, str]) -> None:
     for name, value in limits.items():
-        kind = getattr(resource, name)
-        hard = resource.getrlimit(kind)[1]
-        bound = int(value) if hard == resource.RLIM_INFINITY else min(int(value), hard)
+        hard = resource.getrlimit(kind := getattr(resource, name))[1]
+        bound = int(value) if hard < 0 else min(int(value), hard)  # -1 is infinity
         resource.setrlimit(kind, (bound, bound))
 
 

@@ -6,6 +6,7 @@ import hmac
 import json
 import os
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from urllib.parse import parse_qsl, unquote
 
@@ -14,6 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from bot.sandboxd.answers import Refusal
+from bot.sandboxd.egress.rules import Destination, parse_entry
 from bot.sandboxd.errors import SandboxGone, TooManySandboxes, UnknownTemplateError
 from bot.sandboxd.limits import Limits
 from bot.sandboxd.registry import Registry
@@ -27,7 +29,8 @@ _DEFAULT_SECONDS = 300
 _PAGE = 100
 _BODY_CAP = 1 << 20
 _UNSERVED = ("mcp", "iam", "volumeMounts")
-_OPENING = ("allowOut", "rules", "egressProxy")
+_UNSERVED_NETWORK = ("rules", "egressProxy", "dnsServers")
+_EVERYTHING = "0.0.0.0/0"
 
 _Handler = Callable[[Request], Awaitable[Response]]
 
@@ -51,6 +54,8 @@ class Control:
             ("DELETE", "/sandboxes/{id}", self._kill),
             ("POST", "/sandboxes/{id}/timeout", self._timeout),
             ("POST", "/sandboxes/{id}/pause", self._pause),
+            ("PUT", "/sandboxes/{id}/network", self._network),
+            ("GET", "/sandboxes/{id}/egress", self._egress),
         ]
         unserved = (
             "/sandboxes/{id}/{rest:path}",
@@ -135,6 +140,16 @@ class Control:
         await self._registry.pause(sandbox)
         return Response(status_code=204)
 
+    async def _network(self, request: Request) -> Response:
+        sandbox, body = self._named(request), await _body(request)
+        await sandbox.allow(_egress(body))
+        return Response(status_code=204)
+
+    async def _egress(self, request: Request) -> Response:
+        """What was decided about attempts to get out: ours, E2B has no such call."""
+        noted = self._named(request).gate.noted
+        return JSONResponse([{"at": _iso(each.at), **asdict(each.decision)} for each in noted])
+
     def _named(self, request: Request) -> Sandbox:
         sandbox = self._registry.find(request.path_params["id"])
         if sandbox is None:
@@ -170,9 +185,10 @@ def _wanted(body: Mapping[str, object]) -> CreateRequest:
     for name in _UNSERVED:
         if body.get(name):
             raise Refusal(501, f"'{name}' is not served by this server")
-    network = body.get("network")
-    if isinstance(network, dict) and any(network.get(name) for name in _OPENING):
-        raise Refusal(501, "this server's sandboxes have no network: a list of allowed hosts cannot be honoured")
+    network = body.get("network") or {}
+    if not isinstance(network, dict):
+        raise Refusal(400, "'network' is not an object")
+    closed = {"denyOut": [_EVERYTHING]} if body.get("allow_internet_access") is False else {}
     template = body.get("templateID")
     if not isinstance(template, str):
         raise Refusal(400, "templateID is missing")
@@ -182,7 +198,24 @@ def _wanted(body: Mapping[str, object]) -> CreateRequest:
         metadata=_texts(body, "metadata"),
         env=_texts(body, "envVars"),
         pause_at_expiry=body.get("autoPause") is True,
+        egress=_egress({**closed, **network}),
     )
+
+
+def _egress(network: Mapping[str, object]) -> frozenset[Destination]:
+    """The hosts of an allow-list. Without one nothing is open; a list that leaves all else open too is refused."""
+    for name in _UNSERVED_NETWORK:
+        if network.get(name):
+            raise Refusal(501, f"'{name}' is not served by this server")
+    allowed, denied = network.get("allowOut") or [], network.get("denyOut") or []
+    if not isinstance(allowed, list) or not isinstance(denied, list) or not all(isinstance(e, str) for e in allowed):
+        raise Refusal(400, "'allowOut' and 'denyOut' are lists of text")
+    if allowed and _EVERYTHING not in denied:
+        raise Refusal(501, f"this server only opens named hosts: an allow-list needs denyOut [{_EVERYTHING}]")
+    try:
+        return frozenset(parse_entry(entry) for entry in allowed)
+    except ValueError as error:
+        raise Refusal(400, str(error)) from None
 
 
 async def _not_served(request: Request) -> Response:

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Iterable
 
+from bot.sandboxd.egress.proxy import Outside
 from bot.sandboxd.errors import SandboxGone, TooManySandboxes, UnknownTemplateError
 from bot.sandboxd.launch import Launcher
 from bot.sandboxd.limits import Limits
@@ -18,7 +19,10 @@ _IDEMPOTENT_KEYS = 1000
 class Registry:
     """A sandbox is in here from its first answer to its end, whatever ended it."""
 
-    def __init__(self, templates: Iterable[Template], limits: Limits, launcher: Launcher) -> None:
+    def __init__(
+        self, templates: Iterable[Template], limits: Limits, launcher: Launcher, outside: Outside | None = None
+    ) -> None:
+        self._outside = outside
         self._templates = {template.name: template for template in templates}
         self._limits = limits
         self._launcher = launcher
@@ -64,8 +68,9 @@ class Registry:
             raise TooManySandboxes(f"this server runs at most {self._limits.sandboxes} sandboxes at once")
         self._starting += 1
         try:
-            sandbox = Sandbox(request, template, self._launcher.launch(template))
+            sandbox = Sandbox(request, template, self._launcher.launch(template), self._outside)
             await sandbox.started()
+            await sandbox.allow(request.egress)
         finally:
             self._starting -= 1
         self._sandboxes[sandbox.id] = sandbox

@@ -15,6 +15,9 @@ from enum import StrEnum
 from typing import Any
 
 from bot.sandboxd.channel import Channel, Reply
+from bot.sandboxd.egress.gate import Gate
+from bot.sandboxd.egress.proxy import Outside
+from bot.sandboxd.egress.rules import Destination
 from bot.sandboxd.errors import AgentRefused, IsolationUnavailable, SandboxGone
 from bot.sandboxd.launch import Launched, environment_of
 from bot.sandboxd.processes import Command, Process, Subscriber
@@ -39,12 +42,15 @@ class Request:
     metadata: Mapping[str, str] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
     pause_at_expiry: bool = False
+    egress: frozenset[Destination] = frozenset()
 
 
 class Sandbox:
     """Everything that is asked of a sandbox goes through here; nothing outlives `kill`."""
 
-    def __init__(self, request: Request, template: Template, launched: Launched) -> None:
+    def __init__(
+        self, request: Request, template: Template, launched: Launched, outside: Outside | None = None
+    ) -> None:
         self.id = "sb" + secrets.token_hex(9)
         self.token = secrets.token_urlsafe(24)
         self.request = request
@@ -54,6 +60,8 @@ class Sandbox:
         self.processes: dict[int, Process] = {}
         self.finished: dict[int, Process] = {}
         self.gone = asyncio.Event()
+        self.gate = Gate(self.id, outside or Outside())
+        self._opening = asyncio.Lock()
         self._template = template
         self._launched = launched
         self._keyed: dict[int, Process] = {}
@@ -108,7 +116,7 @@ class Sandbox:
         subscriber, key = process.subscribe(), id(process)
         self._keyed[key] = process
         try:
-            env = environment_of(self._template, self.request.env, command.env)
+            env = environment_of(self._template, self.gate.environment(), self.request.env, command.env)
             start = {"key": key, "argv": [command.program, *command.args], "cwd": command.cwd, "env": env}
             reply = await self._channel.call("spawn", start, fds=theirs)
         except (AgentRefused, SandboxGone, asyncio.CancelledError):
@@ -123,6 +131,17 @@ class Sandbox:
         if process.exit_code is not None:
             self._over(process)
         return process, subscriber
+
+    async def allow(self, destinations: frozenset[Destination]) -> None:
+        """From now on these hosts can be reached, and no others. A sandbox that was never allowed any has no way out at all."""
+        async with self._opening:
+            if destinations and not self.gate.is_open:
+                reply = await self._channel.call("listen", {})
+                first, *others = reply.fds or [-1]
+                for fd in others:
+                    os.close(fd)
+                await self.gate.open(first)
+            self.gate.allow(destinations)
 
     async def signal(self, process: Process, number: int) -> None:
         """Raises AgentRefused when the process is over already."""
@@ -144,6 +163,7 @@ class Sandbox:
         """End it and everything inside; returns when the kernel has, however often it is called."""
         if self._ending is None:
             self.state = State.GONE
+            self.gate.close()
             self._launched.process.kill()
             self._channel.close()
             self._ending = asyncio.create_task(asyncio.to_thread(self._launched.end))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bot.sandboxd.egress.proxy import Outside
 from bot.sandboxd.launch import Launcher
 from bot.sandboxd.limits import Limits
 from bot.sandboxd.probe import prove_isolation
@@ -34,6 +35,7 @@ class Config:
     host: str = "127.0.0.1"
     port: int = 0
     limits: Limits = field(default_factory=Limits)
+    outside: Outside = field(default_factory=Outside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ async def running(config: Config) -> AsyncIterator[Endpoint]:
 
     templates = _templates(config)
     launcher = await asyncio.to_thread(Launcher, templates.values(), config.limits)
-    registry = Registry(templates.values(), config.limits, launcher)
+    registry = Registry(templates.values(), config.limits, launcher, config.outside)
     try:
         await prove_isolation(launcher, next(iter(templates.values())))
         with _listening(config) as listener:

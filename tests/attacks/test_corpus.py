@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.attacks.conftest import CASES, cases_of, corpus
 
 HERE = Path(__file__).parent
-SEAMS = {"git", "imp", "sbx"}
+SEAMS = {"git", "imp", "sbx", "net"}
 
 
 def test_the_copy_is_the_shared_corpus_where_there_is_one():

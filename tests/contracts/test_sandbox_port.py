@@ -14,6 +14,7 @@ import pytest_asyncio
 from bot.domain.errors import Transient, UserError
 from bot.providers.sandbox.e2b import E2BSandboxes
 from bot.providers.sandbox.port import HOME, WORK, Sandbox, Sandboxes, SandboxLost
+from bot.sandboxd.egress.proxy import Outside
 from bot.sandboxd.limits import Limits
 from bot.sandboxd.serve import Config, Endpoint, running
 from tests.contracts.sandbox_server import KEY, eventually, fixtures
@@ -166,3 +167,26 @@ async def test_a_disk_too_small_for_the_files_is_told_as_such(tmp_path):
         sandbox = await sandboxes_of(endpoint).create(template="base", labels={}, lifetime_seconds=60)
         with pytest.raises(UserError, match="disk is full"):
             await sandbox.write(f"{HOME}/big", bytes(4 << 20))
+
+
+async def test_hosts_are_opened_at_creation_and_shut_again(tmp_path):
+    asked: list[str] = []
+
+    async def nowhere(host: str, port: int) -> list[str]:
+        asked.append(f"{host}:{port}")
+        return []
+
+    try_both = "for h in files.example.org other.example.org; do curl -sv https://$h/ 2>&1 | grep -o ' 40[0-9] .*\\| 502 .*'; done; true"
+    async with running(Config(tmp_path, KEY, outside=Outside(resolve=nowhere))) as endpoint:
+        sandbox = await sandboxes_of(endpoint).create(
+            template="base", labels={}, lifetime_seconds=60, egress=["files.example.org:443"]
+        )
+        before = (await sandbox.run(try_both, timeout_seconds=60, cwd=HOME)).stdout
+        assert asked == ["files.example.org:443"]
+        assert "502 files.example.org has no address" in before
+        assert "add other.example.org:443 to PULLWRIGHT_EGRESS" in before
+        await sandbox.allow([])
+        after = (await sandbox.run(try_both, timeout_seconds=60, cwd=HOME)).stdout
+        assert "add files.example.org:443 to PULLWRIGHT_EGRESS" in after
+        assert asked == ["files.example.org:443"]
+        await sandbox.kill()

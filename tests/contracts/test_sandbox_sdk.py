@@ -137,9 +137,13 @@ async def test_what_is_not_served_says_so(sandbox):
         await sandbox.pty.create(size=PtySize(rows=24, cols=80), on_data=print)
 
 
-async def test_an_allow_list_is_refused_because_it_could_not_be_honoured(endpoint):
-    with pytest.raises(SandboxException, match="no network"):
+async def test_an_allow_list_that_would_leave_everything_else_open_is_refused(endpoint):
+    with pytest.raises(SandboxException, match="only opens named hosts"):
         await AsyncSandbox.create("base", network={"allow_out": ["example.com"]}, **connection(endpoint))
+    for pattern in ("*.example.com", "1.1.1.1", "10.0.0.0/8"):
+        network = {"allow_out": [pattern], "deny_out": ["0.0.0.0/0"]}
+        with pytest.raises(SandboxException, match="exact host name"):
+            await AsyncSandbox.create("base", network=network, **connection(endpoint))
 
 
 async def test_a_server_at_its_bound_asks_for_patience(tmp_path, monkeypatch):

@@ -6,12 +6,13 @@ import asyncio
 import shlex
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import httpx
 from e2b import (
+    ALL_TRAFFIC,
     AsyncCommandHandle,
     AsyncSandbox,
     AuthenticationException,
@@ -21,6 +22,8 @@ from e2b import (
     NotEnoughSpaceException,
     RateLimitException,
     SandboxException,
+    SandboxNetworkOpts,
+    SandboxNetworkUpdate,
     SandboxNotFoundException,
     SandboxNotRunningException,
     SandboxQuery,
@@ -51,16 +54,21 @@ class E2BSandboxes:
     api_url: str | None = None
     sandbox_url: str | None = None
 
-    async def create(self, *, template: str, labels: Mapping[str, str], lifetime_seconds: int) -> Sandbox:
-        """See the port. Nothing gets out of the sandbox, and nobody gets into it by a public address."""
+    async def create(
+        self, *, template: str, labels: Mapping[str, str], lifetime_seconds: int, egress: Sequence[str] = ()
+    ) -> Sandbox:
+        """See the port. Nothing else gets out of the sandbox, and nobody gets into it by a public address."""
+        network: SandboxNetworkOpts = {"allow_public_traffic": False}
+        if egress:  # without denying everything else, naming some would open all
+            network |= {"allow_out": _hosts(egress), "deny_out": [ALL_TRAFFIC]}
         with _told(f"no sandbox of template '{template}'"):
             try:
                 sandbox = await AsyncSandbox.create(
                     template,
                     timeout=lifetime_seconds,
                     metadata=dict(labels),
-                    allow_internet_access=False,
-                    network={"allow_public_traffic": False},
+                    allow_internet_access=None if egress else False,
+                    network=network,
                     idempotency_key=str(uuid.uuid4()),
                     api_key=self.api_key,
                     api_url=self.api_url,
@@ -145,6 +153,12 @@ class _E2BSandbox:
                 exit_code, timed_out = TIMED_OUT, True
         return CommandResult(exit_code, stdout.text(), stderr.text(), time.monotonic() - begun, timed_out)
 
+    async def allow(self, egress: Sequence[str]) -> None:
+        """See the port."""
+        network: SandboxNetworkUpdate = {"allow_out": _hosts(egress), "deny_out": [ALL_TRAFFIC]}
+        with _told("the allowed hosts could not be set"):
+            await self._sandbox.update_network(network, request_timeout=_REQUEST_SECONDS)
+
     async def write(self, path: str, data: bytes) -> None:
         """See the port."""
         seconds = _REQUEST_SECONDS + len(data) / _BYTES_PER_SECOND
@@ -180,6 +194,11 @@ class _E2BSandbox:
         script = f"/tmp/.command-{uuid.uuid4().hex}"  # noqa: S108 - in the sandbox, under a name nobody can guess
         await self._sandbox.files.write(script, command, use_octet_stream=True, request_timeout=_REQUEST_SECONDS)
         return f"bash -l {script}; code=$?; rm -f {shlex.quote(script)}; exit $code"
+
+
+def _hosts(egress: Sequence[str]) -> list[str]:
+    """An allow-list as E2B has it, where a name stands for its port 443."""
+    return [entry.removesuffix(":443") for entry in egress]
 
 
 async def _exit_code(handle: AsyncCommandHandle[None]) -> int:

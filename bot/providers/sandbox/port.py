@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -47,6 +47,10 @@ class Sandbox(Protocol):
         """Run `command` with bash to its end. A non-zero exit is a value. `cwd` must exist."""
         ...
 
+    async def allow(self, egress: Sequence[str]) -> None:
+        """From now on exactly these `host:port` can be reached; with none, nothing."""
+        ...
+
     async def write(self, path: str, data: bytes) -> None:
         """Write one file (parents are made); the way in for archives."""
         ...
@@ -61,10 +65,12 @@ class Sandbox(Protocol):
 
 
 class Sandboxes(Protocol):
-    """Makes sandboxes. Egress is closed at creation, always."""
+    """Makes sandboxes. Egress is closed at creation, but for what is named."""
 
-    async def create(self, *, template: str, labels: Mapping[str, str], lifetime_seconds: int) -> Sandbox:
-        """A fresh sandbox. Raises UserError for an unknown template, Transient when none can be had now."""
+    async def create(
+        self, *, template: str, labels: Mapping[str, str], lifetime_seconds: int, egress: Sequence[str] = ()
+    ) -> Sandbox:
+        """A fresh sandbox. Raises UserError for an unknown template or host, Transient when none can be had now."""
         ...
 
     async def reap(self, labels: Mapping[str, str]) -> int:

@@ -6,7 +6,7 @@ import asyncio
 import os
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bot.domain.ids import CommitId, SandboxId
@@ -63,6 +63,9 @@ class LocalSandbox:
             out, err = await process.communicate()
         seconds = time.monotonic() - started
         return CommandResult(process.returncode or 0, out.decode()[:output_bytes], err.decode(), seconds)
+
+    async def allow(self, egress: Sequence[str]) -> None:
+        assert not egress
 
     async def write(self, path: str, data: bytes) -> None:
         put(Path(self._real(path)), data)
