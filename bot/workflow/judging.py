@@ -4,24 +4,39 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from bot.custody.faults import OverLimit
 from bot.domain.change import ChangedPath, FileMode
 from bot.domain.decision import Decision
 from bot.domain.event import Actor
-from bot.domain.ids import BlobId, TreeId
+from bot.domain.ids import BlobId, CommitId, TreeId
 from bot.domain.pull import Approval, Snapshot
 from bot.domain.repository import LandingMode
+from bot.policy.engine import REPOSITORY_POLICY_PATH, Policies
 from bot.policy.facts import ChangeFacts, MayApprove, MayLand, MayPublish, Person
 from bot.policy.flags import Flag, Weight, denied, merged, to_name
 from bot.policy.paths import flags_of
 from bot.prompting.secrets import mask_secrets
 from bot.workflow.context import TaskContext
+from bot.workflow.records import PublishOrder
 
 _PEEKED = 5_000_000
+_LONGEST_POLICY = 100_000
 _NEARBY = re.compile(
     r"://[^\s/:@]{1,100}:[^\s/@]{1,200}@(?=(?:localhost|127\.0\.0\.1|[\w-]+|[\w.-]*example\.\w+)(?:[:/\s\"']|$))"
 )
 """Passwords of databases on the developer's own machine are no secrets: the host has no dot, or is an example."""
+
+
+async def rules(context: TaskContext, base: CommitId) -> Policies:
+    """The operator's rules and the repository's own, which may only forbid: as they are at the task's base, never on a branch."""
+    operators = context.services.policies
+    try:
+        given = await context.mirror.file_at(base, REPOSITORY_POLICY_PATH, limit=_LONGEST_POLICY)
+    except OverLimit:
+        given = b"too long"
+    return operators if given is None else operators.tightened(given.decode("utf-8", "replace"))
 
 
 async def flags_between(context: TaskContext, old: TreeId, new: TreeId) -> tuple[Flag, ...]:
@@ -57,47 +72,65 @@ async def _contents(context: TaskContext, changes: tuple[ChangedPath, ...]) -> d
     return await context.mirror.blobs(sorted(blob for blob in wanted if sizes[blob] <= _PEEKED))
 
 
-async def may_publish(context: TaskContext, branch: str, base: str, old: TreeId, new: TreeId) -> Decision:
+async def may_publish(context: TaskContext, order: PublishOrder, branch: str) -> Decision:
     """May the task publish this verified change as a draft?"""
-    flags = await flags_between(context, old, new)
+    change, prepared = order.verified.change, order.prepared
+    flags = await flags_between(context, change.base_tree, change.tree)
     bot = await context.services.forges.bot()
-    paths = tuple(change.path for change in await context.mirror.diff(old, new))
-    facts = _facts(context, bot, branch, base, paths, flags)
+    paths = tuple(each.path for each in await context.mirror.diff(change.base_tree, change.tree))
+    facts = _facts(context, bot, (branch, prepared.base_ref), paths, flags)
     repository = context.spec.subject.repository.id
-    return context.services.policies.decide(MayPublish(context.spec.id, repository, facts))
+    return (await rules(context, prepared.base)).decide(MayPublish(context.spec.id, repository, facts))
 
 
-def may_approve(context: TaskContext, now: Snapshot, approval: Approval, flags: tuple[Flag, ...]) -> Decision:
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What is judged: the pull request now, the flags and paths of its change, and the rules that hold for the task."""
+
+    now: Snapshot
+    flags: tuple[Flag, ...]
+    paths: tuple[str, ...]
+    policies: Policies
+
+
+async def sight(context: TaskContext, now: Snapshot, base: CommitId) -> Sight:
+    """The snapshot with its flags, and everything else that rules may ask about it."""
+    old, new = now.digest.merge_base_tree, now.digest.head_tree
+    flags = await flags_between(context, old, new)
+    paths = tuple(change.path for change in await context.mirror.diff(old, new))
+    return Sight(replace(now, flags=to_name(flags)), flags, paths, await rules(context, base))
+
+
+def may_approve(context: TaskContext, seen: Sight, approval: Approval) -> Decision:
     """May this person's approval of this change count?"""
-    policies = context.services.policies
     person = Person(approval.reviewer, approval.permission)
-    facts = _facts_of(context, now, flags)
-    return policies.decide(MayApprove(person, facts, approval.flags, policies.limits.two_person))
+    facts = _facts_of(context, seen)
+    return seen.policies.decide(MayApprove(person, facts, approval.flags, seen.policies.limits.two_person))
 
 
-def may_land(context: TaskContext, now: Snapshot, approval: Approval | None, flags: tuple[Flag, ...]) -> Decision:
+def may_land(context: TaskContext, seen: Sight, approval: Approval | None) -> Decision:
     """May the change be made ready or merged, as approved?"""
     named = approval.flags if approval is not None else ()
     repository = context.spec.subject.repository.id
-    facts = _facts_of(context, now, flags)
+    facts = _facts_of(context, seen)
     question = MayLand(context.spec.id, repository, facts, LandingMode.MERGE, approval is not None, named)
-    return context.services.policies.decide(question)
+    return seen.policies.decide(question)
 
 
-def _facts_of(context: TaskContext, now: Snapshot, flags: tuple[Flag, ...]) -> ChangeFacts:
-    paths = tuple(sorted({path for flag in flags for path in flag.paths}))
-    return _facts(context, now.pull.author, now.pull.head_ref, now.pull.base_ref, paths, flags)
+def _facts_of(context: TaskContext, seen: Sight) -> ChangeFacts:
+    pull = seen.now.pull
+    return _facts(context, pull.author, (pull.head_ref, pull.base_ref), seen.paths, seen.flags)
 
 
 def _facts(
-    context: TaskContext, author: Actor, branch: str, base: str, paths: tuple[str, ...], flags: tuple[Flag, ...]
+    context: TaskContext, author: Actor, refs: tuple[str, str], paths: tuple[str, ...], flags: tuple[Flag, ...]
 ) -> ChangeFacts:
     return ChangeFacts(
         repository=context.spec.subject.repository.id,
         author=author,
         requester=context.spec.requester,
-        branch=branch,
-        base=base,
+        branch=refs[0],
+        base=refs[1],
         paths=paths,
         verified=True,
         flags=to_name(flags),

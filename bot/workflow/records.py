@@ -159,6 +159,8 @@ class LandOrder:
     state: ReviewState
     approval: Approval
     mode: LandingMode
+    base: CommitId | None = None
+    """The task's own base, whose rules hold."""
 
 
 @dataclass(frozen=True, slots=True)

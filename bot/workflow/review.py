@@ -12,7 +12,6 @@ from bot.domain.ids import CommitId, Digest, NodeId
 from bot.domain.plan import Plan
 from bot.domain.pull import Approval, Snapshot
 from bot.domain.verdict import VerifiedChange
-from bot.policy.flags import Flag, to_name
 from bot.prompting import publishable
 from bot.providers.forge.port import CheckConclusion, CheckReport, NewPull
 from bot.stages.approving import gate
@@ -51,8 +50,7 @@ async def publish(context: TaskContext, order: PublishOrder) -> Published:
     branch = names.branch(context.spec.subject.number, context.spec.title, context.spec.id)
 
     async def commit() -> publishing.PublishedCommit:
-        change = order.verified.change
-        decision = await judging.may_publish(context, branch, order.prepared.base_ref, change.base_tree, change.tree)
+        decision = await judging.may_publish(context, order, branch)
         if not decision.allowed:
             raise TaskEnded(texts.policy_denied(decision))
         return await publishing.publish_commit(
@@ -133,8 +131,8 @@ def _check(context: TaskContext, head: CommitId, decision: Decision, note: str, 
     )
 
 
-async def _look(context: TaskContext, state: ReviewState, *, asked_by: str = "") -> tuple[Snapshot, tuple[Flag, ...]]:
-    """A fresh snapshot and the flags of the change in it; `asked_by` is somebody whose permission matters, too."""
+async def _look(context: TaskContext, state: ReviewState, base: CommitId, asked_by: str = "") -> judging.Sight:
+    """A fresh snapshot and what rules may ask about it; `asked_by` is somebody whose permission matters, too."""
     bot = await context.services.forges.bot()
     people = {asked_by, state.approval.reviewer.login if state.approval is not None else ""} - {""}
     view = approving.Viewpoint(
@@ -147,36 +145,33 @@ async def _look(context: TaskContext, state: ReviewState, *, asked_by: str = "")
     now = await approving.look(
         view, forge=await context.forge(), mirror=context.mirror, upstream=await context.upstream()
     )
-    flags = await judging.flags_between(context, now.digest.merge_base_tree, now.digest.head_tree)
-    return replace(now, flags=to_name(flags)), flags
+    return await judging.sight(context, now, base)
 
 
 async def examine(context: TaskContext, order: ExamineOrder, rule: gate.Rule = gate.decide) -> Examined:
     """Read everything again and let the gate decide; a message that is an approval may become the approval record."""
 
     async def act() -> Examined:
-        now, flags = await _look(context, order.state, asked_by=order.envelope.message.actor.login)
-        return await _judge(context, order, (now, flags), rule)
+        seen = await _look(context, order.state, order.prepared.base, order.envelope.message.actor.login)
+        return await _judge(context, order, seen, rule)
 
     return await context.journal.step("examine", act, Examined)
 
 
-async def _judge(
-    context: TaskContext, order: ExamineOrder, seen: tuple[Snapshot, tuple[Flag, ...]], rule: gate.Rule
-) -> Examined:
+async def _judge(context: TaskContext, order: ExamineOrder, seen: judging.Sight, rule: gate.Rule) -> Examined:
     """The gate's word; a message that gives an approval which holds becomes the approval record."""
     state = order.state
-    now, flags = seen
+    now = seen.now
     moved = now.pull.head_sha if now.pull.head_sha != state.published.head else None
-    given = None if moved is not None or not now.pull.open else _approval(context, order, now)
+    given = None if moved is not None or not now.pull.open else _approval(order, seen)
     if isinstance(given, Approval):
-        allowed = judging.may_approve(context, now, given, flags)
+        allowed = judging.may_approve(context, seen, given)
         if allowed.allowed:
             await context.services.approvals.record(context.spec.id, given)
         else:
             given = allowed
     approval = given if isinstance(given, Approval) else state.approval
-    decision = given if isinstance(given, Decision) else rule(approval, now, _terms(context, now, approval, flags))
+    decision = given if isinstance(given, Decision) else rule(approval, now, _terms(context, seen, approval))
     untested = now.merge_tree is not None and now.merge_tree not in now.verified_trees
     return Examined(
         decision,
@@ -189,35 +184,35 @@ async def _judge(
     )
 
 
-def _terms(context: TaskContext, now: Snapshot, approval: Approval | None, flags: tuple[Flag, ...]) -> gate.Terms:
-    policies = context.services.policies
+def _terms(context: TaskContext, seen: judging.Sight, approval: Approval | None) -> gate.Terms:
+    policies = seen.policies
     return gate.Terms(
         policy_digest=policies.digest,
         requester=context.spec.requester,
         two_person=policies.limits.two_person,
-        policy=judging.may_land(context, now, approval, flags) if approval is not None else None,
+        policy=judging.may_land(context, seen, approval) if approval is not None else None,
     )
 
 
-def _approval(context: TaskContext, order: ExamineOrder, now: Snapshot) -> Approval | Decision | None:
+def _approval(order: ExamineOrder, seen: judging.Sight) -> Approval | Decision | None:
     """What the message is worth as an approval; None when it is none."""
     envelope = order.envelope
     match envelope.message:
         case ReviewMessage(state=GithubReview.APPROVED) as message:
             return gate.approval_from(
-                now,
+                seen.now,
                 message,
                 received_at=envelope.received_at,
                 delivery=envelope.delivery,
-                policy_digest=context.services.policies.digest,
+                policy_digest=seen.policies.digest,
             )
         case CommandMessage(command=command) as message if command.verb is Verb.APPROVE:
             return gate.approval_from_command(
-                now,
+                seen.now,
                 message,
                 received_at=envelope.received_at,
                 delivery=envelope.delivery,
-                policy_digest=context.services.policies.digest,
+                policy_digest=seen.policies.digest,
             )
         case _:
             return None
@@ -270,14 +265,15 @@ async def adopt(context: TaskContext, order: AdoptOrder) -> Adopted:
 async def land(context: TaskContext, order: LandOrder, rule: gate.Rule = gate.decide) -> Landed:
     """Act on the approval; every reading and the act are one step, so that nothing old is decided on."""
 
-    seen: list[tuple[Flag, ...]] = [()]
+    seen: list[judging.Sight] = []
 
     async def look() -> Snapshot:
-        now, seen[0] = await _look(context, replace(order.state, approval=order.approval))
-        return now
+        base = order.base or order.approval.base_sha
+        seen[:] = [await _look(context, replace(order.state, approval=order.approval), base)]
+        return seen[0].now
 
     def decide(now: Snapshot) -> Decision:
-        return rule(order.approval, now, _terms(context, now, order.approval, seen[0]))
+        return rule(order.approval, now, _terms(context, seen[0], order.approval))
 
     async def act() -> Landed:
         outcome = await landing.land(

@@ -185,16 +185,13 @@ class _Pipeline:
             await self.conductor.report_gate(key, state, examined, note)
             stage = Stage.READY if state.approval is not None and examined.decision.allowed else Stage.IN_REVIEW
             return state, stage, note
-        return await self._land(key, state, mode, examined)
+        return await self._land(LandOrder(state, state.approval, mode, prepared.base), key, examined)
 
-    async def _land(
-        self, key: str, state: ReviewState, mode: LandingMode, examined: Examined
-    ) -> Ending | tuple[ReviewState, Stage, str]:
-        if state.approval is None:
-            return state, Stage.IN_REVIEW, ""
+    async def _land(self, order: LandOrder, key: str, examined: Examined) -> Ending | tuple[ReviewState, Stage, str]:
+        state = order.state
         await self.conductor.report_gate(key, state, examined, "")
         await self.tell(Stage.LANDING)
-        landed = await self.conductor.land(f"{key}:land", LandOrder(state, state.approval, mode))
+        landed = await self.conductor.land(f"{key}:land", order)
         if landed.merged is not None:
             return Ending(Stage.NEEDS_HUMAN if landed.alarm else Stage.LANDED, landed.note, "")
         if not landed.decision.allowed:

@@ -282,7 +282,7 @@ class History:
 
     async def say(self, who: str, verb: str, digest: str) -> None:
         """`/agent approve` or `merge` with a digest."""
-        body = {"body": f"/agent {verb} {digest[:12]}"}
+        body = {"body": f"/agent {verb} {digest[:12]}{digest[64:]}"}
         done = await self.ask(who, "POST", f"{self.here}/issues/{self.issue.number}/comments", body)
         if done is not None and verb == "approve" and digest == self.oracle.current(self.pull):
             self.oracle.approved(who, self.pull, self.pull.head_sha)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 import httpx
@@ -288,9 +289,12 @@ class HistoryConductor:
 
 @asynccontextmanager
 async def staged(
-    root: Path, mutant: Mutant = Mutant(), policies: Policies | None = None
+    root: Path,
+    mutant: Mutant = Mutant(),
+    policies: Policies | None = None,
+    files: Mapping[str, str] = MappingProxyType({}),
 ) -> AsyncIterator[HistoryStage]:
-    """A world with one repository, its people and one issue."""
+    """A world with one repository, its people and one issue; `files` are more files of its first commit."""
     git = MemoryGit()
     seed = Seed(
         users=tuple(UserSeed(login, role, token=f"token-{login}") for login, role in PEOPLE.items()),
@@ -301,7 +305,7 @@ async def staged(
     transport = httpx.ASGITransport(Service(world, HANDLERS))
     async with httpx.AsyncClient(transport=transport, base_url="http://stand-in") as client:
         stage = HistoryStage(world, git, client, mutant)
-        first = stage.commit(ROOT_FILES)
+        first = stage.commit({**ROOT_FILES, **files})
         git.refs |= {"refs/heads/main": first, "refs/heads/decoy": first}
         await stage.begin(policies or load_policies(POLICIES), 1)
         try:
