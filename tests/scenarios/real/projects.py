@@ -171,10 +171,11 @@ WERKZEUG = Project(
             try_out=f"{_PYTEST} tests/test_formparser.py",
             mistake=Mistake(
                 "src/werkzeug/formparser.py",
-                "field_size += len(event.data)",
-                "field_size = len(event.data)",
-                "test_multipart_max_form_memory_size",
+                "if field_size > self.max_form_memory_size:",
+                "if field_size < self.max_form_memory_size:",
+                "test_limiting",
             ),
+            fails_first=False,  # the decoder refuses so small a limit already because of the part's headers
         ),
         Fix(
             title="Let safe_join refuse every path that starts with a slash",
