@@ -122,7 +122,7 @@ class _Router:
     async def _tell(self, action: TellTask) -> str:
         found = await self.journal.step("find", lambda: self._find(action.subject), _Found)
         record, message = found.record, action.message
-        if isinstance(message, CommandMessage) and message.command.verb in {Verb.STATUS, Verb.PLAN, Verb.RETRY}:
+        if isinstance(message, CommandMessage) and message.command.verb in {Verb.STATUS, Verb.RETRY}:
             await self._answer(Answer(action.subject, "status", "", message.comment_id))
             return "answered: status"
         if record is None or record.ending is not None:

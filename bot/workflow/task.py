@@ -15,6 +15,7 @@ from bot.domain.ids import CommitId, StepId, TreeId
 from bot.domain.plan import Plan, Step
 from bot.domain.repository import LandingMode
 from bot.domain.task import Ending, Stage, TaskSpec
+from bot.stages.planning.texts import plan_hash, render_plan
 from bot.workflow import texts
 from bot.workflow.journal import TaskEnded
 from bot.workflow.records import (
@@ -97,6 +98,8 @@ class _Pipeline:
         await self.tell(Stage.PLANNING)
         plan = await self.conductor.plan(prepared)
         self.progress = replace(self.progress, plan=plan)
+        if prepared.settings.plan_gate and (ending := await self._plan_approved(plan)) is not None:
+            return ending
         tree = prepared.tree
         for step in plan.steps:
             tree = await self._code(prepared, plan, step, tree)
@@ -105,6 +108,21 @@ class _Pipeline:
         published = await self.conductor.publish("publish", PublishOrder(prepared, plan, verified, prepared.base))
         self.progress = replace(self.progress, pull_number=published.number)
         return await self._review(prepared, plan, ReviewState(published, (published.tree,)))
+
+    async def _plan_approved(self, plan: Plan) -> Ending | None:
+        """The plan is shown and nothing more is spent before somebody types its hash; or the ending meanwhile."""
+        digest = plan_hash(plan)
+        note = texts.plan_waits(digest, render_plan(plan))
+        while True:
+            await self.tell(Stage.AWAITING_PLAN_APPROVAL, note)
+            envelope = await self.conductor.receive()
+            ending = texts.plan_stale() if envelope is None else _plain_ending(envelope)
+            if envelope is None or ending is not None:
+                return ending
+            typed = _typed_hash(envelope)
+            if typed is not None and digest.startswith(typed):
+                return None
+            note = texts.plan_waits(digest, render_plan(plan), other=typed or "")
 
     async def tell(self, stage: Stage, note: str = "") -> None:
         self.progress = replace(self.progress, note=note)
@@ -145,6 +163,9 @@ class _Pipeline:
             if ending is not None:
                 return ending
             if _is_own_echo(envelope, state):
+                continue
+            if _asks_for_plan(envelope):
+                note = render_plan(plan)
                 continue
             if _asks_for_work(envelope):
                 if (asked := _asked(envelope)) in self.heard:
@@ -280,6 +301,19 @@ def _asks_for_work(envelope: Envelope) -> bool:
             return command.verb in {Verb.FIX, Verb.RUN} and bool(command.argument.strip())
         case _:
             return False
+
+
+def _typed_hash(envelope: Envelope) -> str | None:
+    """What somebody typed after `/agent approve`; None when the message is something else."""
+    match envelope.message:
+        case CommandMessage(command=command) if command.verb is Verb.APPROVE:
+            return command.argument.strip().lower()
+        case _:
+            return None
+
+
+def _asks_for_plan(envelope: Envelope) -> bool:
+    return isinstance(envelope.message, CommandMessage) and envelope.message.command.verb is Verb.PLAN
 
 
 def _asked(envelope: Envelope) -> str:

@@ -59,6 +59,19 @@ def stale() -> Ending:
     return Ending(Stage.CANCELLED, "Nobody reviewed the pull request for 30 days.", _RETRY)
 
 
+def plan_waits(digest: str, plan: str, *, other: str = "") -> str:
+    """The plan and the words that approve exactly it; `other` is a hash somebody typed that is not its."""
+    wrong = f"`{short(other)}` is not this plan's hash. " if other else ""
+    return (
+        f"{wrong}Nothing is spent on coding before somebody with write permission comments "
+        f"`/agent approve {short(digest)}`. `/agent stop` ends it here.\n\n{plan}"
+    )
+
+
+def plan_stale() -> Ending:
+    return Ending(Stage.CANCELLED, "Nobody approved the plan for 30 days.", _RETRY)
+
+
 def no_tests(path: str) -> Ending:
     """Without tests nothing can be proved."""
     return Ending(

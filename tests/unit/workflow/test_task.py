@@ -27,6 +27,7 @@ from bot.domain.pull import Approval, Permission
 from bot.domain.repository import LandingMode, RepositoryRef, RepositorySettings
 from bot.domain.task import Ending, Stage, TaskSpec
 from bot.domain.verdict import Failure, FailureKind, TestReport, Verdict
+from bot.stages.planning.texts import plan_hash
 from bot.workflow import records, task
 from bot.workflow.journal import TaskEnded
 from bot.workflow.task import Progress
@@ -95,6 +96,7 @@ class Script:
     settings: RepositorySettings = field(default_factory=RepositorySettings)
     calls: list[str] = field(default_factory=list)
     stages: list[Stage] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     fail_in: str = ""
     overtaken: bool = False
     """Somebody pushes while a review is worked in."""
@@ -143,6 +145,7 @@ class Script:
 
     async def tell(self, stage: Stage, progress: Progress) -> None:
         self.stages.append(stage)
+        self.notes.append(progress.note)
 
     async def report_gate(self, key: str, state: records.ReviewState, examined: records.Examined, note: str) -> None:
         self._called("gate")
@@ -328,6 +331,37 @@ async def test_rounds_of_review_are_bounded():
     script = Script(inbox=asks, examined=tuple(records.Examined(REFUSED) for _ in range(9)))
     assert (await ending_of(script)).stage is Stage.NEEDS_HUMAN
     assert sum(call.startswith("code review") for call in script.calls) == task.REVIEW_ROUNDS
+
+
+GATED = RepositorySettings(plan_gate=True)
+PLAN_HASH = plan_hash(Plan("Summary.", (step("a"), step("b"))))
+
+
+async def test_with_the_plan_gate_nothing_is_coded_before_its_hash_is_typed():
+    script = Script(
+        settings=GATED, inbox=(said(Verb.APPROVE, DIGEST[:12]), review(ReviewState.APPROVED), said(Verb.STOP))
+    )
+    assert (await ending_of(script)).stage is Stage.CANCELLED
+    assert script.calls == ["prepare", "plan"]
+    assert script.stages[-1] is Stage.AWAITING_PLAN_APPROVAL
+
+
+async def test_the_hash_of_the_plan_lets_the_coding_begin():
+    script = Script(settings=GATED, inbox=(said(Verb.APPROVE, PLAN_HASH[:12]),))
+    await ending_of(script)
+    assert script.calls[2] == "code a"
+
+
+async def test_nobody_who_approves_the_plan_ends_the_task():
+    script = Script(settings=GATED)
+    assert "plan" in (await ending_of(script)).reason
+    assert script.calls == ["prepare", "plan"]
+
+
+async def test_the_plan_is_shown_when_asked_for():
+    script = Script(inbox=(said(Verb.PLAN),))
+    await ending_of(script)
+    assert "Summary." in script.notes[-1]
 
 
 async def test_stop_close_and_a_closed_pull_request_end_the_task():
