@@ -232,6 +232,8 @@ async def report_gate(context: TaskContext, state: ReviewState, examined: Examin
     body = f"{marker}\n{gate_texts.comment(examined.decision, digest=state.published.digest, approval=state.approval)}"
     if note:
         body += f"\n\n{note}"
+    if state.approval is not None:
+        body += f"\n\n{gate_texts.receipt(state.approval)}"
     await publishing.post_sticky(forge, state.published.number, bot_login=bot.login, marker=marker, body=body)
     return True
 

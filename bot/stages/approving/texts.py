@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 
@@ -10,6 +11,7 @@ from bot.domain.ids import short
 from bot.domain.pull import Approval
 
 MAX_SUMMARY = 65_000
+RECEIPT = "pullwright-approval-v1"
 
 _SIGN = {Outcome.PASSED: "✓", Outcome.WAITING: "…", Outcome.REFUSED: "✗"}
 _NEXT = {
@@ -57,6 +59,27 @@ def comment(decision: Decision, *, digest: str, approval: Approval | None = None
     lines = [f"{head} Change `{short(digest)}`.", "", *_reasons(decision.against())]
     steps = next_steps(decision)
     return "\n".join([*lines, *(["", *steps] if steps else [])]) + "\n"
+
+
+def receipt(approval: Approval) -> str:
+    """The approval record for machines: a fenced JSON block in which no value can close the fence or break a line."""
+    record = {
+        "format": RECEIPT,
+        "repository_id": approval.repository,
+        "pull_request": {"number": approval.pull_number, "node_id": approval.pull_node_id},
+        "review": {"id": approval.review_id, "commit": approval.review_commit},
+        "reviewer": {"id": approval.reviewer.id, "login": approval.reviewer.login, "permission": approval.permission},
+        "received_at": approval.received_at,
+        "delivery": approval.delivery,
+        "head": approval.head_sha,
+        "base": {"ref": approval.base_ref, "sha": approval.base_sha, "merge_base": approval.merge_base},
+        "digest": approval.digest,
+        "trees": {"head": approval.head_tree, "merge": approval.merge_tree},
+        "policy_digest": approval.policy_digest,
+        "flags": list(approval.flags),
+    }
+    text = json.dumps(record, indent=1, ensure_ascii=True).replace("`", "\\u0060").replace("<", "\\u003c")
+    return f"<details><summary>Approval record</summary>\n\n```json\n{text}\n```\n\n</details>\n"
 
 
 def status(decision: Decision) -> str:

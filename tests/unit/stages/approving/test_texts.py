@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
@@ -36,6 +39,19 @@ def test_names_from_outside_cannot_format_or_break_a_line() -> None:
     assert "`x ## '[y](http://z) <img src=w> @t`" in texts.comment(decision, digest=DIGEST)
     loose = Decision("x", (Reason("r", Outcome.REFUSED, "a\n# b [c](d) <e>"),))
     assert r"✗ a \# b \[c\](d) &lt;e&gt;" in texts.comment(loose, digest=DIGEST)
+
+
+@pytest.mark.parametrize("ref", ["main", "a`b```\u202e", "</details><img src=x>@everyone", 'x"\\n```'])
+def test_the_receipt_says_the_record_and_no_value_leaves_its_place(ref: str) -> None:
+    record = replace(approval(), base_ref=ref, flags=("lockfile",))
+    text = texts.receipt(record)
+    assert text.count("```") == 2
+    assert "<img" not in text
+    told = json.loads(text.split("```json\n")[1].split("\n```")[0])
+    assert told["base"]["ref"] == ref
+    assert told["digest"] == record.digest
+    assert told["reviewer"]["login"] == record.reviewer.login
+    assert told["flags"] == ["lockfile"]
 
 
 def test_children_are_shown_below_their_reason() -> None:
