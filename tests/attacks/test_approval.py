@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -176,9 +177,10 @@ def test_a05_any_field_flipped(name: str):
     flipped: object = BOB if isinstance(value, Actor) else value + 1 if isinstance(value, int) else ()
     if isinstance(value, str):
         flipped = ("1" if value[0] == "0" else "0") + value[1:]
+    changed: dict[str, Any] = {name: flipped}
     terms = replace(TERMS, policy_digest=whole.policy_digest)
     assert decide(whole, snapshot(flags=("lockfile",)), terms).allowed
-    assert not decide(replace(whole, **{name: flipped}), snapshot(flags=("lockfile",)), terms).allowed
+    assert not decide(replace(whole, **changed), snapshot(flags=("lockfile",)), terms).allowed
 
 
 async def test_a06_a07_the_head_changes_between_the_last_reading_and_the_merge(

@@ -61,7 +61,7 @@ def change(tree: TreeId = TREE) -> Change:
 
 def test_a_verified_change_cannot_be_made_of_a_verdict_that_does_not_prove_it():
     failed = Failure(FailureKind.BROKE_TEST, "t", "", "s")
-    assert VerifiedChange(change(), Verdict(TREE, RUN, RUN, (), ()))
+    assert VerifiedChange(change(), Verdict(TREE, RUN, RUN, (), ())).change == change()
     with pytest.raises(ValueError, match="passing verdict"):
         VerifiedChange(change(), Verdict(TREE, RUN, RUN, (), (failed,)))
     with pytest.raises(ValueError, match="passing verdict"):

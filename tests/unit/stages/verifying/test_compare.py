@@ -1,3 +1,5 @@
+from collections.abc import Mapping
+
 from bot.domain.verdict import FailureKind, Finding, TestCase, TestOutcome, TestReport
 from bot.stages.verifying.compare import aligned, compare, from_findings, normalised, signature, unrunnable
 
@@ -7,6 +9,12 @@ P, F, S = TestOutcome.PASSED, TestOutcome.FAILED, TestOutcome.SKIPPED
 def run(exit_code: int = 0, *, timed_out: bool = False, **cases: TestOutcome) -> TestReport:
     made = tuple(TestCase(name, outcome, "it failed" if outcome is F else "") for name, outcome in cases.items())
     return TestReport("pytest", exit_code, 1.0, made, timed_out, "tail")
+
+
+def named(cases: Mapping[str, TestOutcome], exit_code: int = 0) -> TestReport:
+    """A run whose cases have names that are no identifiers."""
+    made = tuple(TestCase(name, outcome, "it failed" if outcome is F else "") for name, outcome in cases.items())
+    return TestReport("pytest", exit_code, 1.0, made, False, "tail")
 
 
 def command(exit_code: int) -> TestReport:
@@ -35,24 +43,24 @@ def test_a_test_that_vanished_is_a_failure():
 
 
 def test_a_test_may_become_cases_with_parameters():
-    assert kinds(run(a=P), run(**{"a[one]": P, "a[two]": P})) == []
-    assert kinds(run(a=P), run(1, **{"a[one]": P, "a[two]": F})) == [FailureKind.NEW_TEST_FAILS]
+    assert kinds(run(a=P), named({"a[one]": P, "a[two]": P})) == []
+    assert kinds(run(a=P), named({"a[one]": P, "a[two]": F}, 1)) == [FailureKind.NEW_TEST_FAILS]
 
 
 def test_a_case_with_parameters_may_not_vanish_nor_all_be_skipped():
-    assert kinds(run(**{"a[one]": P, "a[two]": P}), run(**{"a[one]": P})) == [FailureKind.VANISHED_TEST]
-    assert kinds(run(a=P), run(**{"a[one]": S})) == [FailureKind.VANISHED_TEST]
+    assert kinds(named({"a[one]": P, "a[two]": P}), named({"a[one]": P})) == [FailureKind.VANISHED_TEST]
+    assert kinds(run(a=P), named({"a[one]": S})) == [FailureKind.VANISHED_TEST]
 
 
 def test_a_case_whose_parameters_hold_the_time_is_the_same_case():
-    before = run(**{"a[09:15:01 2026-11-29]": P, "a[<Thing at 0x7f01>]": F, "b": P})
-    after = run(1, **{"a[09:15:59 2026-11-29]": P, "a[<Thing at 0x7f02>]": F, "b": P})
+    before = named({"a[09:15:01 2026-11-29]": P, "a[<Thing at 0x7f01>]": F, "b": P})
+    after = named({"a[09:15:59 2026-11-29]": P, "a[<Thing at 0x7f02>]": F, "b": P}, 1)
     assert aligned(before, after).cases == before.cases
     assert kinds(before, aligned(before, after)) == []
 
 
 def test_only_as_many_cases_are_taken_for_the_same_as_there_were():
-    before, after = run(**{"a[x1]": P, "a[x2]": P}), run(**{"a[x1]": P, "a[y2]": P})
+    before, after = named({"a[x1]": P, "a[x2]": P}), named({"a[x1]": P, "a[y2]": P})
     assert kinds(before, aligned(before, after)) == [FailureKind.VANISHED_TEST]
 
 
