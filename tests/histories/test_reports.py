@@ -1,0 +1,200 @@
+"""Faults people reported of systems like ours (`cases/reports.md`), as histories: each test names its case."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from bot.domain.action import Answer, StartTask, TellTask
+from bot.domain.decision import Decision
+from bot.domain.ids import DeliveryId
+from bot.domain.repository import LandingMode
+from bot.domain.task import Stage
+from bot.providers.store.port import Delivery
+from bot.stages.approving import texts as gate_texts
+from bot.stages.approving.gate import decide
+from bot.stages.intake import texts as intake_texts
+from bot.stages.intake.commands import find_command
+from bot.stages.intake.decide import IntakeSettings
+from bot.stages.intake.run import decide_delivery
+from bot.stages.landing.texts import squash_message
+from bot.workflow import texts
+from tests.histories.history import History
+from tests.histories.stage import Mutant, staged
+from tests.unit.stages.approving.builders import approval, snapshot
+
+
+@asynccontextmanager
+async def playing(root: Path, mode: LandingMode = LandingMode.READY) -> AsyncIterator[History]:
+    async with staged(root, Mutant()) as stage:
+        history = History(stage, mode)
+        try:
+            await history.begin()
+            await history.deliver_all()
+            yield history
+        finally:
+            await history.close()
+
+
+async def heard(history: History) -> list[object]:
+    """What the product would do about each delivery that waits."""
+    found: list[object] = []
+    for one in history.pending:
+        stored = Delivery(DeliveryId(one.guid), one.event, one.body, "")
+        books = history.stage.books
+        found.append(
+            await decide_delivery(stored, forges=history.stage.forges, tasks=books, settings=IntakeSettings())  # type: ignore[arg-type]
+        )
+    return found
+
+
+async def test_e1_the_products_own_words_command_nothing(tmp_path: Path):
+    async with playing(tmp_path) as history:
+        forge = await history.stage.services.forges.open(
+            history.stage.spec.subject.repository.installation_id, history.stage.spec.subject.repository.id
+        )
+        await forge.create_comment(1, "/agent run everything again")
+        await forge.create_comment(history.issue.number, "/agent merge 000000000000")
+        history._collect()
+        assert history.pending
+        assert not [act for act in await heard(history) if isinstance(act, StartTask | TellTask | Answer)]
+
+
+async def test_e2_fifty_comments_of_a_bot_start_nothing(tmp_path: Path):
+    async with playing(tmp_path) as history:
+        bot = history.stage.world.user("rudi")
+        bot.type, history.stage.repository.roles["rudi"] = "Bot", "write"
+        for number in range(50):
+            await history.ask("rudi", "POST", f"{history.here}/issues/1/comments", {"body": f"/agent run {number}"})
+        assert len(history.pending) == 50
+        assert not [act for act in await heard(history) if isinstance(act, StartTask | TellTask | Answer)]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "> /agent merge 000000000000\n\nI would not.",
+        "```\n/agent merge 000000000000\n```",
+        "    /agent stop",
+        "- /agent stop",
+    ],
+)
+async def test_e5_a_quoted_command_runs_nothing(body: str, tmp_path: Path):
+    async with playing(tmp_path) as history:
+        await history.ask("rosa", "POST", f"{history.here}/issues/{history.issue.number}/comments", {"body": body})
+        assert not [act for act in await heard(history) if isinstance(act, TellTask | Answer)]
+
+
+def test_e4_none_of_our_own_texts_is_a_command():
+    said = [
+        intake_texts.HELP,
+        intake_texts.no_task(),
+        gate_texts.comment(snapshot_decision(), digest=approval().digest),
+        gate_texts.receipt(approval()),
+        texts.plan_waits("f" * 64, "A plan."),
+        texts.overtaken(),
+        *(
+            ending.reason + "\n\n" + ending.next_step
+            for ending in (texts.stale(), texts.unexpected(), texts.plan_stale())
+        ),
+    ]
+    assert [text for text in said if find_command(text) is not None] == []
+
+
+def snapshot_decision() -> Decision:
+
+    return decide(None, snapshot(reviews=()))
+
+
+def test_e7_the_squash_commit_says_nothing_of_the_editable_body():
+    assert squash_message("A title", 7, "d" * 64, "ada").splitlines()[0] == "A title (#7)"
+
+
+async def test_e10_a_comment_on_an_item_without_labels_is_understood(tmp_path: Path):
+    async with playing(tmp_path) as history:
+        await history.ask("rosa", "POST", f"{history.here}/issues/1/comments", {"body": "/agent status"})
+        assert json.loads(history.pending[-1].body)["issue"]["labels"] == []
+        assert isinstance((await heard(history))[-1], TellTask)
+
+
+async def test_e13_a_label_on_a_pull_request_has_a_defined_answer(tmp_path: Path):
+    async with playing(tmp_path) as history:
+        history.stage.books.ending = texts.stale()
+        await history.ask("rosa", "POST", f"{history.here}/issues/{history.issue.number}/labels", {"labels": ["agent"]})
+        answers = [act.topic for act in await heard(history) if isinstance(act, Answer)]
+        assert answers == ["label_on_pull"]
+
+
+async def test_e14_one_request_for_work_under_two_ids_is_worked_in_once(tmp_path: Path):
+    async with playing(tmp_path) as history:
+        await history.review("robin", "REQUEST_CHANGES")
+        await history.deliver(keep=True)
+        await history.deliver_all()
+        assert history.conductor.rounds == 2
+        assert len(history.pull.heads) == 2
+
+
+async def test_a1_approve_force_push_merge_is_refused_with_the_reason_on_the_pull_request(tmp_path: Path):
+    async with playing(tmp_path) as history:
+        await history.review("robin", "APPROVE", history.pull.head_sha)
+        digest = history.oracle.current(history.pull)
+        await history.deliver_all()
+        base = history.stage.git.refs["refs/heads/main"]
+        await history.push("carl", {"feature.py": "evil = 1\n"}, parent=base, force=True)
+        await history.deliver_all()
+        await history.say("rosa", "merge", digest)
+        await history.deliver_all()
+        assert not history.pull.merged
+        assert history.pull.draft
+        assert any("Gate: waiting" in one.body or "Gate: closed" in one.body for one in history.issue.comments)
+
+
+async def test_a2_a_push_nobody_heard_of_is_found_when_it_counts(tmp_path: Path):
+    async with playing(tmp_path, LandingMode.MERGE) as history:
+        old = history.pull.head_sha
+        await history.push("carl", {"feature.py": "evil = 1\n"})
+        history.pending.clear()
+        await history.review("robin", "APPROVE", old)
+        await history.deliver_all()
+        assert not history.pull.merged
+
+
+async def test_a4_a_merge_that_is_answered_with_500_is_not_made_twice(tmp_path: Path):
+    async with playing(tmp_path, LandingMode.MERGE) as history:
+        history.stage.world.faults.add(
+            {"kind": "status", "method": "PUT", "path": "/merge$", "when": "after", "status": 500}
+        )
+        await history.review("robin", "APPROVE", history.pull.head_sha)
+        await history.deliver_all()
+        merges = [one for one in history.stage.world.journal.entries(0) if one["path"].endswith("/merge")]
+        assert len(merges) == 1
+        assert history.ending is not None
+        assert history.ending.stage is Stage.LANDED
+
+
+async def test_a6_a_conflict_is_said_and_the_task_lives_on(tmp_path: Path):
+    async with playing(tmp_path) as history:
+        await history.move_base("rosa", {"feature.py": "other = 1\n"})
+        await history.review("robin", "APPROVE", history.pull.head_sha)
+        await history.deliver_all()
+        assert history.alive
+        assert not history.pull.merged
+        assert any("conflicts" in one.body for one in history.issue.comments)
+
+
+async def test_an_archived_or_renamed_repository_ends_or_goes_on_and_never_crashes(tmp_path: Path):
+    async with playing(tmp_path / "renamed", LandingMode.MERGE) as history:
+        await history.ask("carl", "PATCH", history.here, {"name": "renamed"})
+        await history.review("robin", "APPROVE", history.pull.head_sha)
+        await history.deliver_all()
+        assert history.pull.merged
+    async with playing(tmp_path / "archived") as history:
+        await history.review("robin", "APPROVE", history.pull.head_sha)
+        history.stage.repository.archived = True
+        await history.deliver_all()
+        history.stage.repository.archived = False
+        assert not history.pull.merged
