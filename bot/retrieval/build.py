@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
+from multiprocessing import connection
 from types import TracebackType
 from typing import Self
 
@@ -127,7 +129,19 @@ def _one_by_one(sources: Sequence[Source]) -> Iterator[Segment]:
 
 
 def _pool(processes: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn"))
+    return ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn"), initializer=_end_with_parent)
+
+
+def _end_with_parent() -> None:
+    """A parsing process whose parent was killed ends too, instead of waiting for work that never comes."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_wait_for_end, args=(parent.sentinel,), daemon=True).start()
+
+
+def _wait_for_end(sentinel: int) -> None:
+    connection.wait([sentinel])
+    os._exit(1)
 
 
 def processes_for(files: int, size: int) -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import struct
 import zlib
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -66,20 +65,19 @@ def spans(definitions: Sequence[Definition], lines: int) -> list[tuple[int, int]
     return found[:_MOST]
 
 
-def count(text_lines: Sequence[str], cut: Iterable[tuple[int, int]]) -> list[tuple[tuple[int, int], Counter[str]]]:
+def count(text_lines: Sequence[str], cut: Iterable[tuple[int, int]]) -> list[tuple[tuple[int, int], dict[str, int]]]:
     """Terms of each passage."""
     return [((first, last), words.terms_of("\n".join(text_lines[first - 1 : last]))) for first, last in cut]
 
 
-def pack(counted: Sequence[tuple[tuple[int, int], Counter[str]]]) -> bytes:
+def pack(counted: Sequence[tuple[tuple[int, int], dict[str, int]]]) -> bytes:
     """Arrays, compressed."""
     first = np.array([span[0] for span, _ in counted], np.uint32)
     last = np.array([span[1] for span, _ in counted], np.uint32)
     sizes = np.array([len(terms) for _, terms in counted], np.uint32)
-    hashes = np.fromiter((hash_of(term) for _, terms in counted for term in terms), np.uint32, int(sizes.sum()))
-    frequencies = np.fromiter(
-        (min(times, 255) for _, terms in counted for times in terms.values()), np.uint8, len(hashes)
-    )
+    hashes = np.array([hash_of(term) for _, terms in counted for term in terms], np.uint32)
+    times = np.array([times for _, terms in counted for times in terms.values()], np.int64)
+    frequencies = np.minimum(times, 255).astype(np.uint8)
     body = b"".join(array.tobytes() for array in (first, last, sizes, hashes, frequencies))
     return zlib.compress(_HEAD.pack(len(first), len(hashes)) + body, 1)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tree_sitter import Node, Parser, QueryCursor, Tree
@@ -50,7 +50,7 @@ class Extract:
     generated: bool = False
     definitions: tuple[Definition, ...] = ()
     imports: tuple[str, ...] = ()
-    counts: Counter[str] = field(default_factory=Counter)
+    counts: Mapping[str, int] = field(default_factory=dict)
     passages: bytes = b""
 
 
@@ -91,12 +91,14 @@ def _words_only(text: str, language: str, state: str, size: int) -> Extract:
 def _counted(text: str, language: str, state: str, size: int, definitions: tuple[Definition, ...]) -> Extract:
     lines = text.split("\n")
     counted = chunks.count(lines, chunks.spans(definitions, len(lines)))
-    counts: Counter[str] = Counter()
+    counts: dict[str, int] = {}
+    held = counts.get
     for _, terms in counted:
-        counts.update(terms)
+        for term, times in terms.items():
+            counts[term] = held(term, 0) + times
     if len(counts) > MOST_TERMS:
-        counts = Counter(dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST_TERMS]))
-        counted = [(span, Counter({t: n for t, n in terms.items() if t in counts})) for span, terms in counted]
+        counts = dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST_TERMS])
+        counted = [(span, {t: n for t, n in terms.items() if t in counts}) for span, terms in counted]
     return Extract(
         language,
         state,

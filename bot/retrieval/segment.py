@@ -66,6 +66,7 @@ def build(sources: Iterable[Source]) -> Segment:
     """Reads every source; the same sources give the same segment."""
     rows: list[Row] = []
     postings: dict[tuple[int, str], bytearray] = {}
+    pack = _POSTING.pack
     for number, source in enumerate(sources):
         found = _read(source)
         symbols = symbol_terms(found.definitions)
@@ -73,7 +74,7 @@ def build(sources: Iterable[Source]) -> Segment:
         named = Counter(definition.name for definition in found.definitions)
         for field, counts in ((BODY, found.counts), (SYMBOLS, symbols), (DEFINED, named)):
             for term, frequency in counts.items():
-                pair = _POSTING.pack(number, min(frequency, 255))
+                pair = pack(number, min(255, frequency))
                 held = postings.get((field, term))
                 if held is None:
                     postings[field, term] = bytearray(pair)
@@ -89,12 +90,12 @@ def _read(source: Source) -> Extract:
     return extract(source.data, source.language)
 
 
-def symbol_terms(definitions: Iterable[Definition]) -> Counter[str]:
+def symbol_terms(definitions: Iterable[Definition]) -> dict[str, int]:
     """Terms of the names that are defined."""
     return words.count(Counter(definition.name for definition in definitions).items())
 
 
-def _row(source: Source, found: Extract, symbols: Counter[str]) -> Row:
+def _row(source: Source, found: Extract, symbols: dict[str, int]) -> Row:
     return Row(
         source.oid,
         source.language,

@@ -135,6 +135,11 @@ class Store:
                 ((field, term, first, pairs) for field, term, pairs in segment.postings),
             )
 
+    def size(self) -> int:
+        """How many blobs are in it."""
+        (count,) = self._db.execute("SELECT COUNT(*) FROM blob").fetchone()
+        return int(count)
+
     def documents(self, oids: Iterable[str]) -> dict[Key, Document]:
         """What is known of these blobs, by blob id and language."""
         asked = json.dumps(sorted(set(oids)))
@@ -183,7 +188,10 @@ class Store:
         """Update what `seen` tells."""
         with self._writing() as db:
             db.executemany("DELETE FROM seen WHERE path = ?", ((raw.octets(path),) for path in gone))
-            db.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?, ?)", ((raw.octets(path), *stamp) for path, stamp in put.items()))
+            db.executemany(
+                "INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?, ?)",
+                ((raw.octets(path), *stamp) for path, stamp in put.items()),
+            )
 
 
 def _joined(parts: Sequence[tuple[int, bytes]]) -> Postings:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import posixpath
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -151,7 +152,7 @@ class _PathTerms:
             for part in posixpath.splitext(item.path)[0].split("/"):
                 terms = parts.get(part)
                 if terms is None:
-                    terms = parts[part] = tuple(words.terms_of(part).elements())
+                    terms = parts[part] = tuple(Counter(words.terms_of(part)).elements())
                 self._length[index] += len(terms)
                 for term in terms:
                     held = self._postings.setdefault(term, {})

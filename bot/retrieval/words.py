@@ -101,12 +101,14 @@ def _terms(word: str) -> tuple[str, ...]:
     return tuple(kept)
 
 
-def count(words: Iterable[tuple[str, int]]) -> Counter[str]:
+def count(words: Iterable[tuple[str, int]]) -> dict[str, int]:
     """How often each term occurs, given how often each word does."""
-    found: Counter[str] = Counter()
+    found: dict[str, int] = {}
+    known, held = _memory.get, found.get
     for word, times in words:
-        for term in terms(word):
-            found[term] += times
+        parts = known(word)
+        for term in terms(word) if parts is None else parts:
+            found[term] = held(term, 0) + times
     return found
 
 
@@ -115,6 +117,6 @@ def words_of(text: str) -> Counter[str]:
     return Counter(WORD.findall(text))
 
 
-def terms_of(text: str) -> Counter[str]:
+def terms_of(text: str) -> dict[str, int]:
     """Terms of a text with how often they occur."""
     return count(words_of(text).items())
