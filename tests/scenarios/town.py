@@ -12,11 +12,13 @@ from tests.world import World
 PLAIN = tuple(f"corner-shop/story-{number:02}" for number in range(40))
 MERGING = "corner-shop/merging"
 UNTESTED = "corner-shop/untested"
+GATED = "corner-shop/gated"
 SETTINGS = ".github/pullwright.toml"
 
 REPOSITORIES = {
     **dict.fromkeys(PLAIN, FILES),
     MERGING: {**FILES, SETTINGS: FILES[SETTINGS] + 'landing = "merge"\n'},
+    GATED: {**FILES, SETTINGS: FILES[SETTINGS] + "plan_gate = true\n"},
     UNTESTED: {"notes.txt": "hello\n"},
 }
 
