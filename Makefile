@@ -1,6 +1,6 @@
 # Every target sets up what it needs; nothing has to be installed by hand.
 .DEFAULT_GOAL := help
-.PHONY: histories gate-histories help setup demo test check lint types architecture unit contracts attacks scenarios test-real serve bench-retrieval bench-index lock clean
+.PHONY: histories gate-histories help setup demo test check lint types architecture unit contracts attacks scenarios test-real serve bench-retrieval bench-index bench-sandbox bench-custody lock clean
 BIN := .venv/bin
 PYTEST := $(BIN)/pytest -q -n 2 --dist loadfile
 
@@ -58,6 +58,12 @@ bench-retrieval: setup ## Files to change, found on public issues (DATA=rows.jso
 
 bench-index: setup ## First index and re-index, beside parsing alone
 	@$(BIN)/python -m bench.index
+
+bench-sandbox: setup ## What a sandbox costs, fifty at once, and what is left after five hundred
+	@$(BIN)/python -m bench.sandbox
+
+bench-custody: setup ## A repository of 6,000 files into a sandbox, and its change out again
+	@$(BIN)/python -m bench.custody
 
 lock: setup ## Lock the dependencies anew, with hashes
 	@for name in bootstrap runtime dev semgrep sandbox real-tools; do \

@@ -18,7 +18,7 @@ from bot.sandboxd.limits import Limits
 
 CONTROLLERS = ("memory", "pids", "cpu")
 _PERIOD = 100_000
-_EMPTY_SECONDS = 5.0
+_EMPTY_SECONDS = 3.0
 _NAME = re.compile(r"pullwright-(\d+)-(\d+)-\d+")
 _NUMBERS = itertools.count(1)
 """Of this process, which may run more than one server."""
@@ -202,11 +202,11 @@ def _removed(directory: Path) -> bool:
 
 
 def sweep(parent: Path) -> None:
-    """Groups of servers that are dead; a group that still has processes refuses to go."""
+    """Remove the groups of dead servers. Their last processes may still be dying, so each gets a moment to be empty."""
     for entry in parent.iterdir():
         made_by = _NAME.fullmatch(entry.name)
         if made_by and _start_of(int(made_by[1])) != made_by[2]:
-            _removed(entry)
+            Group((entry,)).end()
 
 
 def _start_of(pid: int) -> str:
