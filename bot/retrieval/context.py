@@ -18,13 +18,15 @@ from bot.retrieval.rank import Candidate, Ranked, candidates, explained
 from bot.retrieval.segment import Outline
 from bot.retrieval.view import View
 
-MAP_SHARE = 0.08
-OUTLINE_SHARE = 0.2
+MAP_SHARE = 0.05
+OUTLINE_SHARE = 0.12
+SMALLEST_MAP = 3000
+"""Bytes of the map in a small context, where a twentieth would show nothing; at most a fifth of it."""
 PART_FILES = 16
 """Files of which parts are shown; their text is read."""
 OUTLINED = 30
 MOST_OUTLINE_LINES = 40
-SHARPNESS = 1.1
+SHARPNESS = 0.8
 """How fast a file's chance falls with its score; from the public rows."""
 PRIOR = 0.15
 """What a passage without any of the task's words is worth, of the file's best."""
@@ -86,7 +88,7 @@ def compose(made: Plan, contents: Mapping[int, bytes], tokens: int) -> Context:
     """At most `tokens` tokens of three bytes. `contents` has the bytes of the wanted items that could be read."""
     room = tokens * BYTES_PER_TOKEN
     view = made.view
-    overview = directories([item.path for item in view.items], int(room * MAP_SHARE))
+    overview = directories([item.path for item in view.items], max(int(room * MAP_SHARE), min(SMALLEST_MAP, room // 5)))
     outlines = view.outlines(candidate.item for candidate in made.found[:OUTLINED])
     texts = {item: decoded(data) for item, data in contents.items()}
     lines = {item: text.split("\n") for item, text in texts.items() if text is not None}
