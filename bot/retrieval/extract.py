@@ -11,7 +11,7 @@ from tree_sitter import Node, Parser, QueryCursor, Tree
 
 from bot.retrieval import chunks, imports
 from bot.retrieval.definition import Definition
-from bot.retrieval.languages import DATA, GRAMMARS, tools_for
+from bot.retrieval.languages import DATA, has_grammar, tools_for
 from bot.retrieval.patterns import pattern_definitions
 
 VERSION = 2
@@ -113,7 +113,7 @@ def _counted(text: str, language: str, state: str, size: int, definitions: tuple
 
 
 def _definitions(text: str, language: str) -> tuple[tuple[Definition, ...], str]:
-    if language not in GRAMMARS:
+    if not has_grammar(language):
         return pattern_definitions(text, language), "read"
     if _depth(text) > DEEPEST_BRACKETS:
         return pattern_definitions(text, language), "nested"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from dataclasses import dataclass
 from functools import cache
 
@@ -143,6 +144,12 @@ def language_of(path: str) -> str:
     """The language by the file's ending; "" for one not known here."""
     name = path.rsplit("/", 1)[-1]
     return LANGUAGE_OF.get(name.rsplit(".", 1)[-1].lower(), "") if "." in name else ""
+
+
+@cache
+def has_grammar(language: str) -> bool:
+    """Whether the language has a grammar here and its wheel is installed; without it, patterns serve."""
+    return language in GRAMMARS and importlib.util.find_spec(GRAMMARS[language].module) is not None
 
 
 @cache

@@ -87,7 +87,10 @@ def build(sources: Iterable[Source]) -> Segment:
 def _read(source: Source) -> Extract:
     if source.state:
         return Extract(source.language, source.state, size=source.size)
-    return extract(source.data, source.language)
+    try:
+        return extract(source.data, source.language)
+    except (ValueError, RuntimeError, MemoryError):  # costs this file only; nothing here raises them by design
+        return Extract(source.language, "failed", size=len(source.data))
 
 
 def symbol_terms(definitions: Iterable[Definition]) -> dict[str, int]:
