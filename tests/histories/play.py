@@ -144,7 +144,7 @@ async def calm(history: History) -> None:
     for login in WRITERS:
         await history.grade(login, "write")
     await history.retarget("rosa", "main")
-    for login in WRITERS:
+    for login in EVERYBODY:
         await history.dismiss("carl", login)
     git = history.stage.git
     base = git.refs["refs/heads/main"]
