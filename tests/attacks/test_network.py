@@ -77,6 +77,10 @@ class Way:
                 yield reader, writer
             finally:
                 writer.close()
+                async with asyncio.timeout(10):
+                    while self.proxy._open:  # noqa: ASYNC110 - what is waited for is the proxy's own end of the connection
+                        await asyncio.sleep(0.005)
+                await asyncio.sleep(0.02)
 
     async def asks(self, request: bytes, then: bytes = b"") -> tuple[int, bytes]:
         """The status of the answer, and what came back through the tunnel."""
