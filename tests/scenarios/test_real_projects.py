@@ -114,6 +114,9 @@ async def test_the_upstream_fix_lands_as_approved(project: Project, tmp_path: Pa
         assert_evidence(project, brain, body)
         assert spent(here) < BUDGET
         await here.robin.review(number)
+        for flag in project.flags:
+            await here.gate_says(number, f"allow:{flag}")
+            await here.robin.review(number, body=f"Looked at and meant, allow:{flag}.")
         await here.pull_when(number, "ready", lambda p: not p["draft"])
         await here.robin.comment(number, f"/agent merge {digest_in(pull)[:12]}")
         await here.pull_when(number, "merged", lambda p: p["merged"])
