@@ -55,6 +55,11 @@ class Settings(BaseSettings):
     host: str = Field(default="127.0.0.1", description="address to listen on")
     port: int = Field(default=8787, ge=0, le=65535, description="port to listen on; 0 for one of its own choosing")
     executor_id: str = Field(default_factory=socket.gethostname, description="stable, unique name of this worker")
+    egress: str = Field(default="", description="host:port pairs that sandboxes may reach, separated by commas")
+    setup_egress: str = Field(
+        default="",
+        description="further host:port pairs for the repository's setup commands, shut before anything else runs",
+    )
     policies: Path = Field(default=PROJECT / "policies", description="directory of the policies")
     tasks_at_once: int = Field(default=4, ge=1, description="segments that run at once in this process")
     polling_seconds: float = Field(default=0.3, gt=0, description="how soon queued work starts")
@@ -66,6 +71,10 @@ class Settings(BaseSettings):
     e2b_sandbox_url: str = Field(default="", validation_alias="E2B_SANDBOX_URL")
     voyage_api_key: SecretStr = Field(default=SecretStr(""), validation_alias="VOYAGE_API_KEY")
     database_url: str = Field(default="", validation_alias="DATABASE_URL")
+
+    def hosts(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What sandboxes may reach always, and what they may reach only during set-up."""
+        return _listed(self.egress), _listed(self.setup_egress)
 
     def database(self) -> str:
         """`DATABASE_URL`, or a SQLite file under the home."""
@@ -97,6 +106,10 @@ class Settings(BaseSettings):
             if not value:
                 raise UserError(f"{name} is not set ({meaning}).", "README.md, “Connect your App”, shows all of them.")
         self.private_key()
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def load() -> Settings:

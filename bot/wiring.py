@@ -59,6 +59,7 @@ def build(settings: Settings, sandbox: SandboxEndpoint) -> Application:
 
 def _services(settings: Settings, sandbox: SandboxEndpoint, store: Store) -> Services:
     credentials = AppCredentials(settings.app_id, settings.private_key())
+    egress, setup_egress = settings.hosts()
     return Services(
         forges=GithubForges(credentials, base_url=settings.github_api_url),
         model_for=_models(settings, store),
@@ -75,6 +76,8 @@ def _services(settings: Settings, sandbox: SandboxEndpoint, store: Store) -> Ser
         template=settings.template,
         git_protocols=git_protocols(settings.github_api_url),
         policies=load_policies(settings.policies),
+        egress=egress,
+        setup_egress=setup_egress,
         isolation=sandbox.isolation,
     )
 

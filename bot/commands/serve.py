@@ -74,7 +74,7 @@ async def _sandboxes(settings: Settings) -> AsyncIterator[SandboxEndpoint]:
         return
     try:
         async with running_sandboxes(SandboxConfig(settings.home, secrets.token_urlsafe(24))) as endpoint:
-            yield SandboxEndpoint(endpoint.api_url, endpoint.sandbox_url, endpoint.api_key)
+            yield SandboxEndpoint(endpoint.api_url, endpoint.sandbox_url, endpoint.api_key, endpoint.shortfall)
     except IsolationUnavailable as refusal:
         raise UserError(str(refusal)) from refusal
 

@@ -56,6 +56,8 @@ class TaskContext:
             labels=labels,
             lifetime_seconds=SANDBOX_SECONDS,
             setup=settings.setup,
+            setup_egress=self.services.setup_egress,
+            egress=self.services.egress,
         )
         return Workbench(self.services.sandboxes, self.mirror, base, bench)
 

@@ -148,7 +148,7 @@ class Engine:
                 ending = await task.run(spec, conductor)
             except dbos_error.DBOSException:
                 raise
-            except Exception:  # noqa: BLE001 - a fault of the pipeline itself must not leave the issue blocked for good
+            except Exception:  # a fault of the pipeline itself must not leave the issue blocked for good
                 log.exception("pipeline failed", task=spec.id)
                 ending = texts.unexpected()
             await conductor.end(ending)

@@ -49,5 +49,8 @@ class Services:
     template: str
     git_protocols: str
     policies: Policies
+    egress: tuple[str, ...] = ()
+    setup_egress: tuple[str, ...] = ()
+    """host:port pairs that a sandbox may reach always, and only while the repository's setup runs."""
     isolation: str = ""
     """A sentence for every approval summary when isolation is weaker than the default; empty otherwise."""

@@ -25,6 +25,7 @@ from e2b import (
     SandboxQuery,
     SandboxState,
 )
+from e2b.sandbox.sandbox_api import SandboxNetworkOpts
 
 from bot.sandboxd.limits import Limits
 from bot.sandboxd.serve import Config, running
@@ -141,7 +142,7 @@ async def test_an_allow_list_that_would_leave_everything_else_open_is_refused(en
     with pytest.raises(SandboxException, match="only opens named hosts"):
         await AsyncSandbox.create("base", network={"allow_out": ["example.com"]}, **connection(endpoint))
     for pattern in ("*.example.com", "1.1.1.1", "10.0.0.0/8"):
-        network = {"allow_out": [pattern], "deny_out": ["0.0.0.0/0"]}
+        network: SandboxNetworkOpts = {"allow_out": [pattern], "deny_out": ["0.0.0.0/0"]}
         with pytest.raises(SandboxException, match="exact host name"):
             await AsyncSandbox.create("base", network=network, **connection(endpoint))
 
