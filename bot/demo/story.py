@@ -43,7 +43,7 @@ T = TypeVar("T")
 REPOSITORY = "corner-shop/bookshop"
 LABEL = "agent"
 PATIENCE = 240.0
-POLL = 0.4
+POLL = 0.25
 _DIGEST = re.compile(r"\| change digest \| `([0-9a-f]{64})` \|")
 _TESTED = re.compile(r"\| tested tree \| `([0-9a-f]{40})` \|")
 
@@ -116,7 +116,7 @@ async def _set_up(options: DemoOptions, home: Path) -> AsyncIterator[Stage]:
             e2b_api_key=SecretStr(""),
             database_url="",
             executor_id="demo",
-            polling_seconds=0.25,
+            polling_seconds=0.15,
         )
         settings, state = await _model(options, settings, stack)
         serving = await stack.enter_async_context(running(settings))
