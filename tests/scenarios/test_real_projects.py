@@ -11,7 +11,7 @@ import pytest
 from bot.sandboxd.templates import venv_binds
 from tests.scenarios.real import sources
 from tests.scenarios.real.phases import seconds
-from tests.scenarios.real.projects import DJANGO, DJANGO_LARGE, MARSHMALLOW, SETTINGS, WERKZEUG, Project
+from tests.scenarios.real.projects import DJANGO, DJANGO_LARGE, MARSHMALLOW, SETTINGS, WERKZEUG, WERKZEUG_LARGE, Project
 from tests.scenarios.real.replay import ReplayBrain
 from tests.scenarios.real.trees import tree_id
 from tests.world import World, digest_in, world
@@ -97,6 +97,7 @@ def spent(here: World) -> float:
         pytest.param(MARSHMALLOW, id="marshmallow"),
         pytest.param(WERKZEUG, id="werkzeug"),
         pytest.param(DJANGO, id="django"),
+        pytest.param(WERKZEUG_LARGE, id="werkzeug-large", marks=pytest.mark.real),
         pytest.param(DJANGO_LARGE, id="django-large", marks=pytest.mark.real),
     ],
 )
