@@ -43,6 +43,8 @@ class TestReport:
     timed_out: bool = False
     tail: str = ""
     """End of the output, cut; what a person reads first."""
+    broke_off: bool = False
+    """The run ended before its end: the cases are not all there are."""
 
     def ids(self, outcome: TestOutcome) -> frozenset[str]:
         return frozenset(case.id for case in self.cases if case.outcome is outcome)

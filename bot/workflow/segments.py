@@ -45,17 +45,22 @@ async def prepare(context: TaskContext) -> Prepared:
         baseline = await context.journal.step(
             "prepare:baseline", lambda: verifying.baseline(bench, pinned.tree, settings), TestReport
         )
+        _require_runnable(baseline)
         step_baseline = baseline
         if settings.step_test is not None:
             quick = replace(settings, test=settings.step_test)
             step_baseline = await context.journal.step(
                 "prepare:step-baseline", lambda: verifying.baseline(bench, pinned.tree, quick), TestReport
             )
+            _require_runnable(step_baseline)
     finally:
         await bench.close()
-    if unrunnable(baseline):
-        raise TaskEnded(texts.base_unrunnable(baseline.command, baseline.tail[-1200:]))
     return replace(pinned, baseline=baseline, step_baseline=step_baseline)
+
+
+def _require_runnable(report: TestReport) -> None:
+    if unrunnable(report):
+        raise TaskEnded(texts.base_unrunnable(report))
 
 
 _NO_REPORT = TestReport("", 0, 0.0, ())

@@ -6,6 +6,7 @@ from bot.domain.decision import Decision
 from bot.domain.ids import CommitId, Digest, short
 from bot.domain.pull import Approval
 from bot.domain.task import Ending, Stage
+from bot.domain.verdict import TestReport
 
 _RETRY = "Reply `/agent retry` to try again."
 
@@ -81,12 +82,17 @@ def no_tests(path: str) -> Ending:
     )
 
 
-def base_unrunnable(command: str, tail: str) -> Ending:
-    """The base's own tests do not run at all."""
+def base_unrunnable(report: TestReport) -> Ending:
+    """The base's own tests do not run, or not to their end."""
+    if report.timed_out:
+        how = "do not finish in time"
+    else:
+        how = f"break off (exit code {report.exit_code})" if report.broke_off else "do not run"
     return Ending(
         Stage.NEEDS_HUMAN,
-        f"The tests do not run on the untouched base, so a change could not be judged. `{command}` said:\n\n```\n{tail}\n```",
-        "Check `test`, `setup` and `template` in `.github/pullwright.toml`, then reply `/agent retry`.",
+        f"The tests {how} on the untouched base, so a change could not be judged. "
+        f"`{report.command}` said:\n\n```\n{report.tail[-1200:]}\n```",
+        "Check `test`, `step_test`, `setup` and `template` in `.github/pullwright.toml`, then reply `/agent retry`.",
     )
 
 

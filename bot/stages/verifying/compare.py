@@ -65,7 +65,9 @@ def compare(before: TestReport, after: TestReport) -> tuple[Failure, ...]:
         for case in after.cases
         if case.outcome is TestOutcome.SKIPPED and case.id in passed
     ]
-    if not _is_command(after) or not _is_command(before):
+    if after.broke_off:
+        failures.append(_failure(FailureKind.COMMAND, after.command, f"{_BROKE_OFF}\n{after.tail[-1200:]}"))
+    elif not _is_command(after) or not _is_command(before):
         failures += [
             _failure(FailureKind.VANISHED_TEST, name, "It passed before and did not run now.")
             for name in sorted(passed - known - _divided(after))
@@ -74,6 +76,9 @@ def compare(before: TestReport, after: TestReport) -> tuple[Failure, ...]:
     if not found and after.exit_code != 0 and _unexplained(before, after):
         found.append(_failure(FailureKind.COMMAND, after.command, after.tail[-1200:]))
     return tuple(found)
+
+
+_BROKE_OFF = "The test run broke off before its end, so what it did not reach is not known."
 
 
 def _divided(report: TestReport) -> set[str]:
@@ -118,5 +123,5 @@ def _failure(kind: FailureKind, subject: str, detail: str) -> Failure:
 
 
 def unrunnable(report: TestReport) -> bool:
-    """The base's own tests cannot run at all: nothing could be compared with them."""
-    return report.timed_out or (report.exit_code != 0 and not report.ids(TestOutcome.PASSED))
+    """The base's own tests cannot run, or not to their end: nothing could be compared with them."""
+    return report.timed_out or report.broke_off or (report.exit_code != 0 and not report.ids(TestOutcome.PASSED))

@@ -28,6 +28,10 @@ _OUTCOMES = {
     "skipped": TestOutcome.SKIPPED,
     "expected failure": TestOutcome.SKIPPED,
 }
+_END = re.compile(r"^Ran \d+ tests? in ", re.MULTILINE)
+"""What unittest and Django print when every test has had its turn."""
+_ENDED = {0, 1}
+"""Exit codes of a run that came to its end; pytest's 2, 3 and 4 and what a signal leaves say that it did not."""
 _BLOCK = re.compile(
     r"^={20,}\n(?:FAIL|ERROR): (?P<method>[\w<>\[\]-]+) \((?P<where>[\w.<>-]+)\)[^\n]*\n(?P<body>.*?)(?=^={20,}\n|^-{20,}\nRan |\Z)",
     re.MULTILINE | re.DOTALL,
@@ -37,7 +41,11 @@ _BLOCK = re.compile(
 def report(command: str, result: CommandResult, junit: bytes | None) -> TestReport:
     """The report of one run: per test where the runner told us, otherwise the command itself as the one case."""
     output = "\n".join(part for part in (result.stdout, result.stderr) if part)
-    cases = (from_junit(junit) if junit else ()) or from_unittest(output)
+    cases = from_junit(junit) if junit else ()
+    broke_off = bool(cases) and not _any_failed(cases) and result.exit_code not in _ENDED
+    if not cases:
+        cases = from_unittest(output)
+        broke_off = bool(cases) and result.exit_code != 0 and not _END.search(output)
     if not cases:
         outcome = TestOutcome.PASSED if result.exit_code == 0 and not result.timed_out else TestOutcome.FAILED
         cases = (
@@ -50,7 +58,12 @@ def report(command: str, result: CommandResult, junit: bytes | None) -> TestRepo
         cases=cases,
         timed_out=result.timed_out,
         tail=output[-TAIL_LENGTH:],
+        broke_off=broke_off and not result.timed_out,
     )
+
+
+def _any_failed(cases: tuple[TestCase, ...]) -> bool:
+    return any(case.outcome is TestOutcome.FAILED for case in cases)
 
 
 def from_junit(data: bytes) -> tuple[TestCase, ...]:

@@ -1,4 +1,5 @@
 from collections.abc import Mapping
+from dataclasses import replace
 
 from bot.domain.verdict import FailureKind, Finding, TestCase, TestOutcome, TestReport
 from bot.stages.verifying.compare import aligned, compare, from_findings, normalised, signature, unrunnable
@@ -102,6 +103,19 @@ def test_a_base_whose_tests_do_not_run_cannot_be_compared_with():
     assert unrunnable(command(1))
     assert unrunnable(run(2, a=F))
     assert not unrunnable(run(1, a=P, b=F))
+
+
+def test_a_base_whose_tests_break_off_cannot_be_compared_with():
+    assert unrunnable(replace(run(3, a=P), broke_off=True))
+
+
+def test_a_run_that_breaks_off_is_one_failure_and_not_as_many_as_it_did_not_reach():
+    after = replace(run(139, a=P), broke_off=True)
+    assert kinds(run(a=P, b=P, c=P), after) == [FailureKind.COMMAND]
+    assert kinds(run(a=P, b=P, c=P), replace(after, cases=run(139, a=F).cases)) == [
+        FailureKind.BROKE_TEST,
+        FailureKind.COMMAND,
+    ]
 
 
 def test_the_same_fault_has_the_same_signature_whatever_its_numbers():

@@ -81,3 +81,18 @@ def test_without_cases_the_command_is_the_case():
 def test_junit_is_preferred_to_text():
     assert len(report("x", result(1, DJANGO), JUNIT).cases) == 4
     assert len(report("x", result(1, DJANGO), b"broken").cases) == 5
+
+
+def test_a_unittest_run_that_does_not_say_how_many_it_ran_broke_off():
+    begun = DJANGO.partition("test_three")[0]
+    assert report("manage.py test", result(1, begun), None).broke_off
+    assert not report("manage.py test", result(1, DJANGO), None).broke_off
+    assert not report("manage.py test", result(1, begun, timed_out=True), None).broke_off
+
+
+def test_a_junit_run_broke_off_when_its_exit_says_so_and_no_case_does():
+    passed = b'<t><testcase name="a"/></t>'
+    assert report("pytest", result(3), passed).broke_off
+    assert report("pytest", result(139), passed).broke_off
+    assert not report("pytest", result(1), passed).broke_off
+    assert not report("go test", result(2), JUNIT).broke_off
