@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from bot.domain.ids import TaskId
 from bot.domain.money import MicroUsd, from_dollars
 from bot.providers.forge.githubkit import AppCredentials, GithubForges
+from bot.providers.forge.hooklog import GithubHookLog
 from bot.providers.llm.estimator import Estimator
 from bot.providers.llm.metered import Attempts, MeteredModel, Purse
 from bot.providers.llm.port import LanguageModel, ModelRequest, ModelTurn
@@ -62,6 +63,7 @@ def _services(settings: Settings, sandbox: SandboxEndpoint, store: Store) -> Ser
     egress, setup_egress = settings.hosts()
     return Services(
         forges=GithubForges(credentials, base_url=settings.github_api_url),
+        hook_log=GithubHookLog(credentials, base_url=settings.github_api_url),
         model_for=_models(settings, store),
         ledger=store.ledger,
         sandboxes=E2BSandboxes(api_url=sandbox.api_url, sandbox_url=sandbox.sandbox_url, api_key=sandbox.api_key),

@@ -96,6 +96,7 @@ class World:
         if not line:
             raise NeverHappenedError(f"the product did not start:\n{self.log()}")
         self.url = json.loads(line)["url"]
+        self.environment["PULLWRIGHT_PORT"] = self.url.rpartition(":")[2]
         self.hub.world.app.webhook_url = f"{self.url}/webhook"
 
     async def kill(self) -> None:

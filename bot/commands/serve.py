@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import structlog
 import uvicorn
 
-from bot.domain.errors import UserError
+from bot.domain.errors import Transient, UserError
+from bot.providers.forge.port import ForgeGone, ForgeRefused
 from bot.sandboxd.errors import IsolationUnavailable
 from bot.sandboxd.serve import Config as SandboxConfig
 from bot.sandboxd.serve import running as running_sandboxes
@@ -27,6 +28,7 @@ from bot.wiring import Application, SandboxEndpoint, build
 log = structlog.get_logger()
 
 SWEEP_SECONDS = 60.0
+MISSED_SECONDS = 300.0
 E2B_CLOUD = "https://api.e2b.app"
 
 
@@ -58,9 +60,9 @@ async def running(settings: Settings) -> AsyncIterator[Serving]:
         stack.callback(application.store.close)
         await asyncio.to_thread(application.engine.launch)
         stack.push_async_callback(asyncio.to_thread, application.engine.close)
-        sweeping = asyncio.create_task(_sweep(application))
-        stack.callback(sweeping.cancel)
         url = await stack.enter_async_context(_listening(settings, application))
+        for work in (_sweep(application), _recover_missed(application)):
+            stack.callback(asyncio.create_task(work).cancel)
         log.info("serving", url=url)
         yield Serving(url, application)
 
@@ -84,6 +86,16 @@ async def _sweep(application: Application) -> None:
     while True:
         await application.engine.sweep()
         await asyncio.sleep(SWEEP_SECONDS)
+
+
+async def _recover_missed(application: Application) -> None:
+    """Deliveries that came while nothing served are asked for again; GitHub does not bring them by itself."""
+    while True:
+        try:
+            await application.engine.recover_missed()
+        except (Transient, ForgeGone, ForgeRefused) as fault:
+            log.warning("GitHub's delivery log cannot be read; missed deliveries wait", reason=str(fault)[:300])
+        await asyncio.sleep(MISSED_SECONDS)
 
 
 @asynccontextmanager

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
-from bot.domain.ids import CommentId, CommitId, ReviewId, UserId
+from bot.domain.ids import CommentId, CommitId, DeliveryId, ReviewId, UserId
 from bot.domain.repository import RepositoryRef
+
+
+@dataclass(frozen=True, slots=True)
+class FailedDelivery:
+    """An attempt of GitHub's to bring a delivery that it counts as failed. `status_code` 0 or 5xx: it met nobody."""
+
+    attempt: int
+    delivery: DeliveryId
+    event: str
+    status_code: int
+    delivered_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

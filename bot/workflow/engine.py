@@ -16,7 +16,7 @@ from bot.domain.ids import DeliveryId, TaskId
 from bot.domain.plan import Plan
 from bot.domain.task import Ending, Stage, TaskSpec
 from bot.providers.store.port import Delivery
-from bot.workflow import intake, review, segments, task, telling, texts
+from bot.workflow import intake, missed, review, segments, task, telling, texts
 from bot.workflow.context import TaskContext
 from bot.workflow.journal import DbosJournal, TaskEnded
 from bot.workflow.records import (
@@ -119,6 +119,10 @@ class Engine:
         for delivery in waiting:
             await self._queue_delivery(delivery)
         return len(waiting)
+
+    async def recover_missed(self) -> int:
+        """Ask GitHub for the deliveries that met nobody while nothing served; how many."""
+        return await missed.recover(self._services.hook_log, self._services.deliveries)
 
     async def _queue_delivery(self, delivery: DeliveryId) -> None:
         with SetWorkflowID(f"gh:{delivery}"):

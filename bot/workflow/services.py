@@ -9,7 +9,7 @@ from pathlib import Path
 from bot.domain.ids import TaskId
 from bot.domain.money import MicroUsd
 from bot.policy.engine import Policies
-from bot.providers.forge.port import Forges
+from bot.providers.forge.port import Forges, HookLog
 from bot.providers.llm.port import Effort, LanguageModel, Ledger
 from bot.providers.sandbox.port import Sandboxes
 from bot.providers.scanner.port import Scanner
@@ -35,6 +35,7 @@ class Services:
     """Collaborators and the operator's choices. `model_for` gives the metered model of one task."""
 
     forges: Forges
+    hook_log: HookLog
     model_for: Callable[[TaskId, MicroUsd], LanguageModel]
     ledger: Ledger
     sandboxes: Sandboxes

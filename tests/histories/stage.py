@@ -165,6 +165,7 @@ class HistoryStage:
         self.installation = next(iter(world.registry.installations.values()))
         self.before: Watch = _nothing
         self.after: Watch = _nothing
+        self.teams: dict[str, tuple[str, ...]] = {}
         self.mirror = MemoryMirror(world.root / "mirrors", RepositoryId(self.repository.id), git)
 
     def commit(self, files: dict[str, str], *parents: str) -> str:
@@ -192,6 +193,7 @@ class HistoryStage:
         unused = cast("Any", None)
         self.services = Services(
             forges=cast("Forges", WatchedForges(self.forges, self)),
+            hook_log=unused,
             model_for=unused,
             ledger=cast("Any", self.books),
             sandboxes=unused,
@@ -296,7 +298,9 @@ async def staged(
 ) -> AsyncIterator[HistoryStage]:
     """A world with one repository, its people and one issue; `files` are more files of its first commit."""
     git = MemoryGit()
+    teams: dict[str, tuple[str, ...]] = {}
     seed = Seed(
+        teams=teams,
         users=tuple(UserSeed(login, role, token=f"token-{login}") for login, role in PEOPLE.items()),
         repositories=(RepositorySeed(REPOSITORY),),
     )
@@ -305,6 +309,7 @@ async def staged(
     transport = httpx.ASGITransport(Service(world, HANDLERS))
     async with httpx.AsyncClient(transport=transport, base_url="http://stand-in") as client:
         stage = HistoryStage(world, git, client, mutant)
+        stage.teams = teams
         first = stage.commit({**ROOT_FILES, **files})
         git.refs |= {"refs/heads/main": first, "refs/heads/decoy": first}
         await stage.begin(policies or load_policies(POLICIES), 1)

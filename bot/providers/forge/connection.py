@@ -97,11 +97,21 @@ class Connection:
 
     async def send(self, client: GitHub[Any], ask: Ask) -> Any:
         """The decoded body, None when there is none; raises what `failures.error_of` names."""
+        answer = await self._answer(client, ask)
+        return answer.json() if answer.content else None
+
+    async def page(self, client: GitHub[Any], ask: Ask) -> tuple[Any, Mapping[str, str]]:
+        """The decoded body and the parameters of the page after it, none when it is the last; raises as `send`."""
+        answer = await self._answer(client, ask)
+        following = answer.links.get("next", {}).get("url", "")
+        return answer.json(), dict(httpx.URL(following).params) if following else {}
+
+    async def _answer(self, client: GitHub[Any], ask: Ask) -> httpx.Response:
         attempt = 0
         while True:
             outcome = await _once(client, ask)
             if not isinstance(outcome, Failure):
-                return outcome.json() if outcome.content else None
+                return outcome
             pause = pause_before_retry(ask.method, ask.path, outcome, attempt)
             if pause is None:
                 raise error_of(ask.method, outcome)

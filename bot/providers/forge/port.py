@@ -6,12 +6,13 @@ else: a destination without a method cannot be reached (design D4).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
 from bot.domain.change import TreeEntry
-from bot.domain.event import Actor
+from bot.domain.event import Actor, FailedDelivery
 from bot.domain.ids import (
     BlobId,
     CheckRunId,
@@ -188,3 +189,15 @@ class Forges(Protocol):
 
     async def bot(self) -> Actor: ...
     async def app_id(self) -> int: ...
+
+
+class HookLog(Protocol):
+    """GitHub's own log of what it tried to deliver to the App. Reads and writes raise as those of `Forge`."""
+
+    async def failed(self) -> Sequence[FailedDelivery]:
+        """The failed attempts that GitHub still keeps (three days), newest first."""
+        ...
+
+    async def redeliver(self, attempt: int) -> None:
+        """Ask for one more attempt: the same delivery id, the same bytes."""
+        ...

@@ -14,7 +14,8 @@ _KEPT = timedelta(days=3)
 
 
 def _config(call: Call) -> Json:
-    return {"content_type": "json", "insecure_ssl": "0", "secret": "********", "url": call.world.app.webhook_url or ""}
+    url = call.world.app.webhook_url
+    return {"content_type": "json", "insecure_ssl": "0", "secret": "********", **({"url": url} if url else {})}
 
 
 async def get_config(call: Call) -> Reply:
@@ -40,7 +41,7 @@ def _kept(call: Call) -> list[Delivery]:
 
 
 async def list_deliveries(call: Call) -> Reply:
-    """Newest first; `cursor` is the id of the last one seen."""
+    """Newest first; `cursor` is opaque to clients, who follow the link to the next page."""
     found = [item for item in reversed(_kept(call)) if item.status != "pending"]
     wanted = call.query.get("status")
     if wanted in {"success", "failure"}:
@@ -49,13 +50,15 @@ async def list_deliveries(call: Call) -> Reply:
         raise ApiError(422, "Invalid request.\n\nstatus must be success or failure.")
     cursor = call.query.get("cursor", "")
     if cursor:
-        if not cursor.isdigit():
+        version, _, seen = cursor.partition("_")
+        if version != "v1" or not seen.isdigit():
             raise ApiError(400, "Invalid cursor")
-        found = [item for item in found if item.id < int(cursor)]
+        found = [item for item in found if item.id < int(seen)]
     size = min(int(call.query.get("per_page", "30")), 100)
     headers = {}
     if len(found) > size:
-        address = call.urls.api(f"app/hook/deliveries?per_page={size}&cursor={found[size - 1].id}")
+        status = f"&status={wanted}" if wanted else ""
+        address = call.urls.api(f"app/hook/deliveries?per_page={size}{status}&cursor=v1_{found[size - 1].id}")
         headers["Link"] = f'<{address}>; rel="next"'
     return Reply([apps.delivery(item) for item in found[:size]], headers=headers)
 
