@@ -56,6 +56,19 @@ class PullRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class Owned:
+    """Changed paths with the same code owners. `people` are those approvers, in lower case, who are owners by GitHub's word.
+
+    `unknown` says of which owners that could not be found out, and why.
+    """
+
+    owners: tuple[str, ...]
+    paths: tuple[str, ...]
+    people: tuple[str, ...] = ()
+    unknown: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """Everything the gate decides on, read afresh: the pull request, its reviews, who may write, and git's own objects.
 
@@ -73,6 +86,10 @@ class Snapshot:
     """Trees that passed every check in this task."""
     flags: tuple[str, ...] = ()
     """Properties of the change that a reviewer must name to allow (`workflows`, `binary`, …)."""
+    owned: tuple[Owned, ...] = ()
+    """The changed paths that have code owners, by the `CODEOWNERS` of the base; read only where the rules ask for it."""
+    owners_fault: str = ""
+    """Why nobody can tell who owns what; empty when the file reads well, or there is none."""
 
     def permission(self, login: str) -> Permission:
         return dict(self.permissions).get(login, Permission.NONE)

@@ -13,7 +13,7 @@ from bot.domain.ids import RepositoryId, TaskId, UserId
 from bot.domain.pull import Permission
 from bot.domain.repository import LandingMode
 from bot.policy.engine import Policies
-from bot.policy.facts import ChangeFacts, MayApprove, MayLand, MayPublish, MayStart, Person, Question
+from bot.policy.facts import Approvers, ChangeFacts, MayApprove, MayLand, MayPublish, MayStart, Person, Question
 
 _AUTHOR, _REQUESTER, _OTHER = UserId(1), UserId(2), UserId(3)
 
@@ -60,6 +60,10 @@ class _File(_Strict):
     fork: bool = False
     two_person: bool = False
     approved: bool = True
+    approvals: int = 1
+    approvals_needed: int = 1
+    code_owners: bool = False
+    missing_owners: list[str] = []
     mode: LandingMode = Field(default=LandingMode.MERGE, strict=False)
     repository_policy: str | None = None
 
@@ -97,7 +101,8 @@ def _question(file: _File) -> Question:
         case "approve":
             return MayApprove(person, change, named, file.two_person)
         case "land":
-            return MayLand(task, home, change, file.mode, file.approved, named)
+            people = Approvers(file.approvals, file.approvals_needed, file.code_owners, tuple(file.missing_owners))
+            return MayLand(task, home, change, file.mode, file.approved, named, people)
         case _:
             assert_never(file.asks)
 

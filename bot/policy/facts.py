@@ -65,6 +65,16 @@ class MayApprove:
 
 
 @dataclass(frozen=True, slots=True)
+class Approvers:
+    """How many people's approval counts, and how many have to; of `missing_owners` (paths) no code owner has approved yet."""
+
+    given: int = 1
+    needed: int = 1
+    code_owners: bool = False
+    missing_owners: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class MayLand:
     """May this task make this change ready, or merge it?"""
 
@@ -74,6 +84,7 @@ class MayLand:
     mode: LandingMode
     approved: bool
     named: tuple[str, ...] = ()
+    approvals: Approvers = Approvers()
 
 
 Question = MayStart | MayPublish | MayApprove | MayLand
@@ -119,8 +130,16 @@ def ask(question: Question) -> Asked:
             context: dict[str, object] = {"named": sorted(set(named)), "two_person": two_person}
             entities = (*_change(change, person), _person(person))
             return Asked("ApproveChange", _uid("User", person.actor.id), _CHANGE, context, entities)
-        case MayLand(task, home, change, mode, approved, named):
-            context = {"named": sorted(set(named)), "approved": approved, "mode": mode.value}
+        case MayLand(task, home, change, mode, approved, named, approvals):
+            context = {
+                "named": sorted(set(named)),
+                "approved": approved,
+                "mode": mode.value,
+                "approvals": approvals.given if approved else 0,
+                "approvals_needed": approvals.needed,
+                "code_owners": approvals.code_owners,
+                "missing_owners": sorted(set(approvals.missing_owners)),
+            }
             return Asked("LandChange", _uid("Task", task), _CHANGE, context, (*_change(change), _task(task, home)))
         case _:
             assert_never(question)

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Soft caps; beyond one of them a flag is raised. And whether the requester may approve the own task."""
+    """Soft caps; beyond one of them a flag is raised. And who has to approve: how many, code owners, somebody but the requester."""
 
     changed_files: int = 100
     changed_bytes: int = 1_000_000
@@ -19,6 +19,8 @@ class Limits:
     line_characters: int = 5_000
     encoded_characters: int = 1_000
     two_person: bool = False
+    approvals: int = 1
+    code_owners: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,8 @@ class _File(BaseModel):
     line_characters: int = Field(default=5_000, ge=200)
     encoded_characters: int = Field(default=1_000, ge=100)
     two_person: bool = False
+    approvals: int = Field(default=1, ge=1, le=10)
+    code_owners: bool = False
 
 
 def parse_limits(text: str) -> Limits | LimitsFault:

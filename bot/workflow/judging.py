@@ -14,10 +14,11 @@ from bot.domain.ids import BlobId, CommitId, TreeId
 from bot.domain.pull import Approval, Snapshot
 from bot.domain.repository import LandingMode
 from bot.policy.engine import REPOSITORY_POLICY_PATH, Policies
-from bot.policy.facts import ChangeFacts, MayApprove, MayLand, MayPublish, Person
+from bot.policy.facts import Approvers, ChangeFacts, MayApprove, MayLand, MayPublish, Person
 from bot.policy.flags import Flag, Weight, denied, merged, to_name
 from bot.policy.paths import flags_of
 from bot.prompting.secrets import mask_secrets
+from bot.stages.approving.quorum import without_owner
 from bot.workflow.context import TaskContext
 from bot.workflow.records import PublishOrder
 
@@ -93,12 +94,12 @@ class Sight:
     policies: Policies
 
 
-async def sight(context: TaskContext, now: Snapshot, base: CommitId) -> Sight:
+async def sight(context: TaskContext, now: Snapshot, policies: Policies) -> Sight:
     """The snapshot with its flags, and everything else that rules may ask about it."""
     old, new = now.digest.merge_base_tree, now.digest.head_tree
     flags = await flags_between(context, old, new)
     paths = tuple(change.path for change in await context.mirror.diff(old, new))
-    return Sight(replace(now, flags=to_name(flags)), flags, paths, await rules(context, base))
+    return Sight(replace(now, flags=to_name(flags)), flags, paths, policies)
 
 
 def may_approve(context: TaskContext, seen: Sight, approval: Approval) -> Decision:
@@ -108,12 +109,23 @@ def may_approve(context: TaskContext, seen: Sight, approval: Approval) -> Decisi
     return seen.policies.decide(MayApprove(person, facts, approval.flags, seen.policies.limits.two_person))
 
 
-def may_land(context: TaskContext, seen: Sight, approval: Approval | None) -> Decision:
-    """May the change be made ready or merged, as approved?"""
+def asks_for_owners(policies: Policies) -> bool:
+    """Whether the operator's limits or the repository's own rules look at code owners."""
+    mine = (source.text for source in policies.sources if source.name == REPOSITORY_POLICY_PATH)
+    return policies.limits.code_owners or any("missing_owners" in text for text in mine)
+
+
+def may_land(context: TaskContext, seen: Sight, approval: Approval | None, standing: Sequence[Approval]) -> Decision:
+    """May the change be made ready or merged, as approved by these people?"""
     named = approval.flags if approval is not None else ()
     repository = context.spec.subject.repository.id
     facts = _facts_of(context, seen)
-    question = MayLand(context.spec.id, repository, facts, LandingMode.MERGE, approval is not None, named)
+    limits = seen.policies.limits
+    missing = [path for owned in without_owner(seen.now, standing) for path in owned.paths]
+    people = Approvers(
+        len(standing), limits.approvals, limits.code_owners, seen.paths if seen.now.owners_fault else tuple(missing)
+    )
+    question = MayLand(context.spec.id, repository, facts, LandingMode.MERGE, approval is not None, named, people)
     return seen.policies.decide(question)
 
 

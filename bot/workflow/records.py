@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.domain.action import TaskMessage
 from bot.domain.change import Change
@@ -111,6 +111,15 @@ class ReviewState:
     published: Published
     verified_trees: tuple[TreeId, ...]
     approval: Approval | None = None
+    others: tuple[Approval, ...] = ()
+    """Approvals by further people; with more than one to ask, none is lost when the next comes."""
+
+    def approvals(self) -> tuple[Approval, ...]:
+        return (*((self.approval,) if self.approval is not None else ()), *self.others)
+
+    def void(self) -> ReviewState:
+        """Without any approval."""
+        return replace(self, approval=None, others=())
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +133,7 @@ class ExamineOrder:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """What the gate says now; with an approval when the message is one that holds. `moved` names a head we did not push."""
+    """What the gate says now, by the best approval there is, the message's own included. `moved` names a head we did not push."""
 
     decision: Decision
     approval: Approval | None = None
@@ -134,6 +143,13 @@ class Examined:
     base: CommitId | None = None
     merged: bool = False
     open: bool = True
+    keeps: bool = False
+    """Not allowed yet, but nothing is wrong with the approvals: others have to approve too, or a rule forbids the change."""
+    others: tuple[Approval, ...] = ()
+    given: bool = False
+    """This very message gave an approval that holds."""
+    note: str = ""
+    """Why the message did not count although an earlier approval stands."""
 
 
 @dataclass(frozen=True, slots=True)

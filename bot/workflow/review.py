@@ -134,18 +134,20 @@ def _check(context: TaskContext, head: CommitId, decision: Decision, note: str, 
 async def _look(context: TaskContext, state: ReviewState, base: CommitId, asked_by: str = "") -> judging.Sight:
     """A fresh snapshot and what rules may ask about it; `asked_by` is somebody whose permission matters, too."""
     bot = await context.services.forges.bot()
-    people = {asked_by, state.approval.reviewer.login if state.approval is not None else ""} - {""}
+    people = {asked_by, *(record.reviewer.login for record in state.approvals())} - {""}
+    policies = await judging.rules(context, base)
     view = approving.Viewpoint(
         context.spec.subject.repository.id,
         state.published.number,
         bot,
         state.verified_trees,
         tuple(sorted(people)),
+        code_owners=judging.asks_for_owners(policies),
     )
     now = await approving.look(
         view, forge=await context.forge(), mirror=context.mirror, upstream=await context.upstream()
     )
-    return await judging.sight(context, now, base)
+    return await judging.sight(context, now, policies)
 
 
 async def examine(context: TaskContext, order: ExamineOrder, rule: gate.Rule = gate.decide) -> Examined:
@@ -170,8 +172,15 @@ async def _judge(context: TaskContext, order: ExamineOrder, seen: judging.Sight,
             await context.services.approvals.record(context.spec.id, given)
         else:
             given = allowed
-    approval = given if isinstance(given, Approval) else state.approval
-    decision = given if isinstance(given, Decision) else rule(approval, now, _terms(context, seen, approval))
+    records = _records(state, given)
+    approval, others, decision = _best(context, seen, records, rule)
+    note = ""
+    if isinstance(given, Decision) and not records:
+        decision = given
+    elif isinstance(given, Decision):
+        note = texts.not_counted(given)
+    if now.pull.merged and any(reason.rule in gate.QUORUM for reason in decision.against()):
+        approval = None  # somebody merged before everybody had approved
     untested = now.merge_tree is not None and now.merge_tree not in now.verified_trees
     return Examined(
         decision,
@@ -181,17 +190,49 @@ async def _judge(context: TaskContext, order: ExamineOrder, seen: judging.Sight,
         base=now.pull.base_sha,
         merged=now.pull.merged,
         open=now.pull.open,
+        keeps=approval is not None and gate.keeps(decision),
+        others=others,
+        given=isinstance(given, Approval),
+        note=note,
     )
 
 
-def _terms(context: TaskContext, seen: judging.Sight, approval: Approval | None) -> gate.Terms:
+def _records(state: ReviewState, given: Approval | Decision | None) -> tuple[Approval, ...]:
+    """The approvals there are, the newest first; of one person only the newest, of an older change none."""
+    if not isinstance(given, Approval):
+        return state.approvals()
+    same = (given.digest, given.head_sha)
+    kept = (one for one in state.approvals() if one.reviewer.id != given.reviewer.id)
+    return (given, *(one for one in kept if (one.digest, one.head_sha) == same))
+
+
+def _best(
+    context: TaskContext, seen: judging.Sight, records: tuple[Approval, ...], rule: gate.Rule
+) -> tuple[Approval | None, tuple[Approval, ...], Decision]:
+    """The first approval that opens the gate, else that keeps standing, else the newest; the others; and the decision."""
+    found: list[tuple[Approval | None, tuple[Approval, ...], Decision]] = []
+    for record in records or (None,):
+        others = tuple(one for one in records if one is not record)
+        found.append((record, others, rule(record, seen.now, _terms(context, seen, record, others))))
+    best = [one for one in found if one[2].allowed] or [one for one in found if gate.keeps(one[2])] or found
+    return best[0]
+
+
+def _terms(
+    context: TaskContext, seen: judging.Sight, approval: Approval | None, others: tuple[Approval, ...]
+) -> gate.Terms:
     policies = seen.policies
-    return gate.Terms(
+    terms = gate.Terms(
         policy_digest=policies.digest,
         requester=context.spec.requester,
         two_person=policies.limits.two_person,
-        policy=judging.may_land(context, seen, approval) if approval is not None else None,
+        others=others,
+        approvals=policies.limits.approvals,
+        code_owners=policies.limits.code_owners,
     )
+    if approval is None:
+        return terms
+    return replace(terms, policy=judging.may_land(context, seen, approval, gate.standing(approval, seen.now, terms)))
 
 
 def _approval(order: ExamineOrder, seen: judging.Sight) -> Approval | Decision | None:
@@ -233,7 +274,7 @@ async def report_gate(context: TaskContext, state: ReviewState, examined: Examin
     if note:
         body += f"\n\n{note}"
     if state.approval is not None:
-        body += f"\n\n{gate_texts.receipt(state.approval)}"
+        body += "".join(f"\n\n{gate_texts.receipt(record)}" for record in state.approvals())
     await publishing.post_sticky(forge, state.published.number, bot_login=bot.login, marker=marker, body=body)
     return True
 
@@ -275,7 +316,7 @@ async def land(context: TaskContext, order: LandOrder, rule: gate.Rule = gate.de
         return seen[0].now
 
     def decide(now: Snapshot) -> Decision:
-        return rule(order.approval, now, _terms(context, seen[0], order.approval))
+        return rule(order.approval, now, _terms(context, seen[0], order.approval, order.state.others))
 
     async def act() -> Landed:
         outcome = await landing.land(

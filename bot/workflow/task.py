@@ -186,7 +186,7 @@ class _Pipeline:
         self.counter += 1
         key = f"review:{self.counter}"
         examined = await self.conductor.examine(key, ExamineOrder(state, envelope, prepared))
-        if examined.merged and state.approval is None:
+        if examined.merged and (state.approval is None or examined.approval is None):
             return texts.merged_elsewhere(envelope.message.actor.login)
         if not examined.open and not examined.merged:
             return texts.pull_closed()
@@ -198,11 +198,11 @@ class _Pipeline:
             tested = await self._retest(key, prepared, state, examined)
             if tested is not None:
                 return await self._consider(prepared, plan, tested, envelope)
-        approval = examined.approval or state.approval
-        state = replace(state, approval=approval if examined.decision.allowed or examined.merged else None)
-        mode = _landing_mode(envelope, state, prepared)
-        if state.approval is None or mode is None:
-            note = texts.other_digest(state.approval) if _names_other_digest(envelope, state) else ""
+        holds = examined.decision.allowed or examined.keeps or examined.merged
+        state = replace(state, approval=examined.approval, others=examined.others) if holds else state.void()
+        mode = _landing_mode(envelope, state, examined, prepared)
+        if state.approval is None or mode is None or not (examined.decision.allowed or examined.merged):
+            note = texts.other_digest(state.approval) if _names_other_digest(envelope, state) else examined.note
             await self.conductor.report_gate(key, state, examined, note)
             stage = Stage.READY if state.approval is not None and examined.decision.allowed else Stage.IN_REVIEW
             return state, stage, note
@@ -216,7 +216,7 @@ class _Pipeline:
         if landed.merged is not None:
             return Ending(Stage.NEEDS_HUMAN if landed.alarm else Stage.LANDED, landed.note, "")
         if not landed.decision.allowed:
-            state = replace(state, approval=None)
+            state = state.void()
             await self.conductor.report_gate(f"{key}:after", state, replace(examined, decision=landed.decision), "")
             return state, Stage.IN_REVIEW, ""
         return state, Stage.READY, landed.note
@@ -237,7 +237,7 @@ class _Pipeline:
     ) -> tuple[ReviewState, Stage, str]:
         """Somebody else pushed: the approval is void; the new head is verified so that it can be approved."""
         head = examined.moved or state.published.head
-        void = replace(state, approval=None)
+        void = state.void()
         await self.conductor.report_gate(key, void, examined, "")
         await self.tell(Stage.VERIFYING, "Somebody pushed to the branch; checking the new head.")
         adopted = await self.conductor.adopt(f"{key}:adopt", AdoptOrder(prepared, plan, state.published, head))
@@ -273,7 +273,7 @@ class _Pipeline:
         order_ = PublishOrder(prepared, plan, verified, state.published.head, state.published.number)
         published = await self.conductor.publish(f"publish:{self.counter}", order_)
         if published.moved:
-            return replace(state, approval=None), Stage.IN_REVIEW, texts.overtaken()
+            return state.void(), Stage.IN_REVIEW, texts.overtaken()
         note = "The review is worked in; please look at the new digest."
         return ReviewState(published, (*state.verified_trees, published.tree)), Stage.IN_REVIEW, note
 
@@ -360,14 +360,12 @@ def _names_other_digest(envelope: Envelope, state: ReviewState) -> bool:
             return False
 
 
-def _landing_mode(envelope: Envelope, state: ReviewState, prepared: Prepared) -> LandingMode | None:
+def _landing_mode(envelope: Envelope, state: ReviewState, examined: Examined, prepared: Prepared) -> LandingMode | None:
     """How far this message takes an approved change; None: it only changes what is known."""
     match envelope.message:
         case CommandMessage(command=command) if command.verb is Verb.MERGE and state.approval is not None:
             return LandingMode.MERGE if state.approval.digest.startswith(command.argument) else None
-        case ReviewMessage(state=GithubReview.APPROVED):
-            return prepared.settings.landing
-        case CommandMessage(command=command) if command.verb is Verb.APPROVE:
+        case ReviewMessage() | CommandMessage() if examined.given:
             return prepared.settings.landing
         case PullMessage(merged=True) if state.approval is not None:
             return LandingMode.MERGE

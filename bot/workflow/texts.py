@@ -139,6 +139,11 @@ def too_many_rounds(rounds: int) -> Ending:
     )
 
 
+def not_counted(decision: Decision) -> str:
+    """A later message was no approval that counts; the one before still stands."""
+    return f"The {decision.subject} does not count: {' '.join(reason.text for reason in decision.against())}"
+
+
 def adopted(head: CommitId, digest: Digest, *, passed: bool) -> str:
     """Somebody else's push was looked at."""
     if passed:

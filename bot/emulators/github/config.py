@@ -119,6 +119,8 @@ class Seed:
             labels=(LabelSeed("agent", "5319e7", "Hand this to the agent"),),
         ),
     )
+    teams: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Logins by `organisation/team`; the App reads them only with the permission `members`."""
 
 
 @dataclass(frozen=True, slots=True)

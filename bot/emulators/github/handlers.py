@@ -18,6 +18,7 @@ from bot.emulators.github.routes import (
     refs,
     repositories,
     reviews,
+    teams,
 )
 
 HANDLERS: dict[str, Handler] = {
@@ -35,4 +36,5 @@ HANDLERS: dict[str, Handler] = {
     **checks.HANDLERS,
     **commits.HANDLERS,
     **graphql.HANDLERS,
+    **teams.HANDLERS,
 }

@@ -62,6 +62,7 @@ TABLE: dict[str, Rule] = {
     "GET /zen": Rule(who="any"),
     "GET /meta": Rule(who="any"),
     "POST /graphql": Rule(),
+    "GET /orgs/{org}/teams/{team_slug}/memberships/{login}": _reads("members"),
     # repository
     f"GET {_R}": _reads("metadata"),
     f"PATCH {_R}": _writes("administration", "admin"),

@@ -165,6 +165,20 @@ class GithubForge:
             return Permission.NONE
         return Permission(told["permission"])
 
+    async def on_team(self, team: str, login: str) -> bool:
+        """404 says that there is no such member, or no such team; only of the repository's own organisation it is asked."""
+        organisation, _, slug = team.partition("/")
+        if organisation.lower() != (await self._name()).partition("/")[0].lower():
+            return False
+        path = f"/orgs/{_part(organisation)}/teams/{_part(slug)}/memberships/{_part(login)}"
+        try:
+            told = await self._call(Phase.MEMBERS, Ask("GET", path))
+        except ForgeGone as gone:
+            if str(gone).startswith("404"):
+                return False
+            raise
+        return bool(told["state"] == "active")
+
     async def issue(self, number: int) -> Issue:
         return readings.issue(await self._read(f"/issues/{number}"))
 

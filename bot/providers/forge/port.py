@@ -129,6 +129,10 @@ class Forge(Protocol):
         """NONE for an unknown user; any other failure raises (fail closed)."""
         ...
 
+    async def on_team(self, team: str, login: str) -> bool:
+        """Whether this person is an active member of `organisation/team`. ForgeGone when the App may not read teams."""
+        ...
+
     async def issue(self, number: int) -> Issue: ...
     async def comments(self, number: int) -> tuple[Comment, ...]:
         """All comments of an issue or pull request, oldest first, over all pages."""

@@ -23,6 +23,7 @@ class Phase(Enum):
     CHECK = (("checks", "write"),)
     PUBLISH = (("contents", "write"),)
     PROPOSE = (("contents", "read"), ("pull_requests", "write"))
+    MEMBERS = (("members", "read"),)
     LAND = (("contents", "write"), ("pull_requests", "write"))
 
     @property

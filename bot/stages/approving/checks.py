@@ -30,6 +30,10 @@ class Terms:
     requester: Actor | None = None
     two_person: bool = False
     policy: Decision | None = None
+    others: tuple[Approval, ...] = ()
+    """Records of other people's approvals; each counts only if it holds by itself (`quorum.standing`)."""
+    approvals: int = 1
+    code_owners: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +45,16 @@ class Case:
     terms: Terms
 
 
-Check = Callable[[Case], Reason]
+Check = Callable[[Case], Reason | None]
+"""None: the rules do not ask for it here."""
 
 
 def weigh(case: Case, checks: Sequence[Check]) -> Decision:
     """The decision of these checks."""
-    return Decision(f"pull request #{case.current.pull.number}", tuple(check(case) for check in checks))
+    return Decision(
+        f"pull request #{case.current.pull.number}",
+        tuple(reason for check in checks if (reason := check(case)) is not None),
+    )
 
 
 def say(rule: str, *, holds: bool, yes: str, no: str) -> Reason:
@@ -221,7 +229,11 @@ def _verified(case: Case) -> Reason:
     return Reason("verified", Outcome.REFUSED, f"Tree {short(now.digest.head_tree)} did not pass the checks here.")
 
 
-def _policy(case: Case) -> Reason:
+_PATIENT = frozenset({"land-needs-more-approvals", "land-needs-code-owners"})
+"""Rules that only ask for somebody else's approval, too."""
+
+
+def policy(case: Case) -> Reason:
     then, terms = case.then, case.terms
     if then is not None and terms.policy_digest not in {None, then.policy_digest}:
         return Reason("policy", Outcome.REFUSED, "The rules changed since the approval.")
@@ -233,10 +245,12 @@ def _policy(case: Case) -> Reason:
         Outcome.REFUSED: "The rules forbid it.",
     }
     outcome = Outcome.REFUSED if not terms.policy.reasons else terms.policy.outcome
+    if outcome is Outcome.REFUSED and {reason.rule for reason in terms.policy.reasons} <= _PATIENT:
+        outcome = Outcome.WAITING if terms.policy.reasons else outcome
     return Reason("policy", outcome, texts[outcome], terms.policy.reasons)
 
 
-CHECKS: tuple[Check, ...] = (
+ALONE: tuple[Check, ...] = (
     is_open,
     _same_pull,
     head_is_ours,
@@ -251,5 +265,18 @@ CHECKS: tuple[Check, ...] = (
     _flags,
     mergeable,
     _verified,
-    _policy,
 )
+"""What has to hold of the pull request and of the approval that is looked at."""
+
+PERSONAL: tuple[Check, ...] = (
+    _same_pull,
+    _head,
+    _base_branch,
+    _merge_base,
+    _digest,
+    _approved,
+    _reviewer,
+    _permission_then,
+    _flags,
+)
+"""What has to hold of each approval that counts."""

@@ -15,7 +15,6 @@ from bot.domain.event import Actor, ReviewState
 from bot.domain.ids import SHORT_DIGEST, CommitId, DeliveryId, ReviewId, short
 from bot.domain.pull import Approval, Snapshot
 from bot.stages.approving.checks import (
-    CHECKS,
     NO_REVIEW,
     Case,
     Terms,
@@ -28,8 +27,21 @@ from bot.stages.approving.checks import (
     say,
     weigh,
 )
+from bot.stages.approving.quorum import CHECKS, QUORUM, standing, without_owner
 
-__all__ = ["NO_REVIEW", "Rule", "Terms", "approval_from", "approval_from_command", "decide", "flags_in"]
+__all__ = [
+    "NO_REVIEW",
+    "QUORUM",
+    "Rule",
+    "Terms",
+    "approval_from",
+    "approval_from_command",
+    "decide",
+    "flags_in",
+    "keeps",
+    "standing",
+    "without_owner",
+]
 
 _ALLOW = re.compile(r"(?<![\w:/])allow:([a-z][a-z0-9_]{0,39})\b")
 _HEX = re.compile(rf"[0-9a-f]{{{SHORT_DIGEST},64}}")
@@ -49,6 +61,13 @@ class _Receipt:
 def decide(then: Approval | None, now: Snapshot, terms: Terms | None = None) -> Decision:
     """Whether the pull request may be made ready or merged now. Without an approval it waits for one."""
     return weigh(Case(then, now, terms or Terms()), CHECKS)
+
+
+def keeps(decision: Decision) -> bool:
+    """Whether nothing is wrong with the approval itself: others have to approve too, or a rule about the change forbids it."""
+    return all(
+        reason.rule in QUORUM or (reason.rule == "policy" and bool(reason.children)) for reason in decision.against()
+    )
 
 
 @dataclass(frozen=True, slots=True)

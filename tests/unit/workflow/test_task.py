@@ -202,7 +202,7 @@ async def test_what_the_full_check_finds_is_repaired_at_most_twice_and_never_pub
 async def test_an_approval_makes_the_draft_ready_and_a_merge_of_its_digest_lands():
     script = Script(
         inbox=(review(), said(Verb.MERGE, DIGEST[:12])),
-        examined=(records.Examined(PASSED, approval()), records.Examined(PASSED)),
+        examined=(records.Examined(PASSED, approval(), given=True), records.Examined(PASSED, approval())),
         landed=(landed(), landed(merged=True)),
     )
     assert (await ending_of(script)).stage is Stage.LANDED
@@ -213,7 +213,7 @@ async def test_an_approval_makes_the_draft_ready_and_a_merge_of_its_digest_lands
 async def test_a_repository_that_merges_on_approval_merges_at_once():
     script = Script(
         inbox=(review(),),
-        examined=(records.Examined(PASSED, approval()),),
+        examined=(records.Examined(PASSED, approval(), given=True),),
         landed=(landed(merged=True),),
         settings=RepositorySettings(landing=LandingMode.MERGE),
     )
@@ -224,7 +224,7 @@ async def test_a_repository_that_merges_on_approval_merges_at_once():
 async def test_a_merge_of_another_digest_does_not_land():
     script = Script(
         inbox=(review(), said(Verb.MERGE, "0" * 12)),
-        examined=(records.Examined(PASSED, approval()), records.Examined(PASSED)),
+        examined=(records.Examined(PASSED, approval(), given=True), records.Examined(PASSED, approval())),
         landed=(landed(),),
     )
     await ending_of(script)
@@ -242,7 +242,7 @@ async def test_a_push_by_somebody_else_voids_the_approval_and_is_verified():
     script = Script(
         inbox=(review(), pushed, said(Verb.MERGE, DIGEST[:12])),
         examined=(
-            records.Examined(PASSED, approval()),
+            records.Examined(PASSED, approval(), given=True),
             records.Examined(REFUSED, moved=OTHER),
             records.Examined(REFUSED),
         ),
@@ -256,7 +256,7 @@ async def test_a_push_by_somebody_else_voids_the_approval_and_is_verified():
 async def test_an_approval_of_a_push_we_had_not_heard_of_counts_after_it_is_verified():
     script = Script(
         inbox=(review(commit=OTHER),),
-        examined=(records.Examined(REFUSED, moved=OTHER), records.Examined(PASSED, approval())),
+        examined=(records.Examined(REFUSED, moved=OTHER), records.Examined(PASSED, approval(), given=True)),
         landed=(landed(),),
     )
     await ending_of(script)
@@ -275,7 +275,7 @@ async def test_a_moved_base_is_tested_before_the_approval_counts():
         inbox=(review(),),
         examined=(
             records.Examined(REFUSED, approval(), retest=OTHER_TREE, base=OTHER),
-            records.Examined(PASSED, approval()),
+            records.Examined(PASSED, approval(), given=True),
         ),
         landed=(landed(),),
     )
@@ -376,7 +376,10 @@ async def test_a_merge_by_hand_of_the_approved_change_is_checked():
     merged = PullMessage(REVIEWER, PullActivity.CLOSED, HEAD, merged=True)
     script = Script(
         inbox=(review(), merged),
-        examined=(records.Examined(PASSED, approval()), records.Examined(REFUSED, merged=True, open=False)),
+        examined=(
+            records.Examined(PASSED, approval(), given=True),
+            records.Examined(REFUSED, approval(), merged=True, open=False),
+        ),
         landed=(landed(), landed(merged=True, alarm=True)),
     )
     assert (await ending_of(script)).stage is Stage.NEEDS_HUMAN
@@ -385,7 +388,7 @@ async def test_a_merge_by_hand_of_the_approved_change_is_checked():
 async def test_a_refusal_at_the_last_moment_voids_the_approval():
     script = Script(
         inbox=(review(), said(Verb.MERGE, DIGEST[:12])),
-        examined=(records.Examined(PASSED, approval()), records.Examined(REFUSED)),
+        examined=(records.Examined(PASSED, approval(), given=True), records.Examined(REFUSED)),
         landed=(landed(decision=REFUSED),),
     )
     await ending_of(script)

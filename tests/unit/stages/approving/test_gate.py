@@ -9,11 +9,12 @@ import pytest
 from bot.domain.action import Command, CommandMessage, Verb
 from bot.domain.decision import Decision, Outcome, Reason
 from bot.domain.event import ReviewState
-from bot.domain.ids import CommentId, CommitId, DeliveryId, RepositoryId, TreeId
-from bot.domain.pull import Approval, Permission, Snapshot
+from bot.domain.ids import CommentId, CommitId, DeliveryId, RepositoryId, ReviewId, TreeId
+from bot.domain.pull import Approval, Owned, Permission, Snapshot
 from bot.stages.approving import checks
-from bot.stages.approving.checks import CHECKS, Case, Check, Terms, weigh
-from bot.stages.approving.gate import NO_REVIEW, approval_from, approval_from_command, decide, flags_in
+from bot.stages.approving.checks import Case, Check, Terms, weigh
+from bot.stages.approving.gate import NO_REVIEW, approval_from, approval_from_command, decide, flags_in, keeps
+from bot.stages.approving.quorum import CHECKS, standing, without_owner
 from tests.unit.stages.approving.builders import (
     ADA,
     BOB,
@@ -181,13 +182,30 @@ MUTANTS: dict[str, tuple[str, Check]] = {
         "_verified",
         passes("verified", when=lambda c: c.current.digest.head_tree in c.current.verified_trees),
     ),
+    "counts every record as an approval": (
+        "enough_approvals",
+        passes("approvals", when=lambda c: 1 + len(c.terms.others) >= c.terms.approvals),
+    ),
+    "takes any approver for a code owner": (
+        "code_owners",
+        passes("code_owners", when=lambda c: not c.terms.code_owners or c.then is not None),
+    ),
+    "takes an unreadable file for an empty one": (
+        "code_owners",
+        passes(
+            "code_owners",
+            when=lambda c: (
+                not c.terms.code_owners or not without_owner(c.current, standing(c.then, c.current, c.terms))
+            ),
+        ),
+    ),
     "compares names instead of numbers": ("_same_pull", passes("same_pull", when=lambda c: c.current.pull.number == 7)),
     "lets merged pull requests through": (
         "is_open",
         passes("pull_open", when=lambda c: c.current.pull.open or c.current.pull.merged),
     ),
     "takes silence of the policy for consent": (
-        "_policy",
+        "policy",
         passes(
             "policy",
             when=lambda c: (
@@ -307,3 +325,43 @@ def test_flags_are_words_of_their_own() -> None:
 
 def test_the_pull_request_is_named_in_the_decision() -> None:
     assert decide(approval(), snapshot(pull=pull()), TERMS).subject == "pull request #7"
+
+
+# several approvals
+
+
+BOTH = snapshot(reviews=(review(), review(BOB, id=501)))
+BOBS = approval(BOTH, message(actor=BOB, review_id=ReviewId(501)))
+TWO = replace(TERMS, approvals=2)
+
+
+def test_two_people_are_two_approvals_and_one_person_twice_is_one() -> None:
+    assert decide(approval(), BOTH, replace(TWO, others=(BOBS,))).allowed
+    again = replace(approval(), review_id=ReviewId(500), received_at="later")
+    decision = decide(approval(), BOTH, replace(TWO, others=(again,)))
+    assert [reason.text for reason in decision.against()] == ["1 of 2 people have approved."]
+    assert keeps(decision)
+
+
+def test_an_approval_that_only_waits_for_others_is_kept_and_a_void_one_is_not() -> None:
+    assert keeps(decide(approval(), BOTH, TWO))
+    rule = Decision("p", (Reason("pay-needs-two", Outcome.REFUSED, "Two for pay."),))
+    assert keeps(decide(approval(), BOTH, replace(TERMS, policy=rule)))
+    assert not keeps(decide(approval(), BOTH, replace(TERMS, policy_digest="policy-2")))
+    assert not keeps(decide(approval(), snapshot(reviews=()), TWO))
+
+
+def test_only_rules_that_ask_for_others_wait_instead_of_forbidding() -> None:
+    more = Reason("land-needs-more-approvals", Outcome.REFUSED, "More.")
+    frozen = Reason("frozen", Outcome.REFUSED, "No.")
+    assert decide(approval(), BOTH, replace(TERMS, policy=Decision("p", (more,)))).outcome is Outcome.WAITING
+    assert decide(approval(), BOTH, replace(TERMS, policy=Decision("p", (more, frozen)))).outcome is Outcome.REFUSED
+
+
+def test_the_gate_names_the_owners_that_are_needed_and_the_paths() -> None:
+    owned = Owned(("@carl", "@shop/pay"), tuple(f"pay/{n}.py" for n in range(5)))
+    decision = decide(None, snapshot(owned=(owned,), reviews=()), replace(TERMS, code_owners=True))
+    texts = [reason.text for reason in decision.against() if reason.rule == "code_owners"]
+    assert texts == [
+        "Still needed: an approval by `@carl` or `@shop/pay` for `pay/0.py`, `pay/1.py`, `pay/2.py` and 2 more."
+    ]

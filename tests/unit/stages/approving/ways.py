@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from bot.domain.decision import Decision, Outcome, Reason
 from bot.domain.event import ReviewState
 from bot.domain.ids import CommitId, Digest, NodeId, RepositoryId, ReviewId, TreeId
-from bot.domain.pull import Approval, Permission, Snapshot
+from bot.domain.pull import Approval, Owned, Permission, Snapshot
 from bot.stages.approving.checks import Terms
 from tests.unit.stages.approving.builders import (
     ADA,
@@ -63,6 +63,10 @@ def reviews_now(name: str, rule: str, *reviews: object, **permissions: Permissio
     known = {"ada": Permission.WRITE, "bob": Permission.WRITE, **permissions}
     return Way(name, rule, snapshot(reviews=reviews, permissions=tuple(known.items())))
 
+
+PAY = Owned(("@bob", "@shop/pay"), ("pay/rates.py",))
+OWNERS = replace(TERMS, code_owners=True)
+BOBS = replace(approval(), reviewer=BOB, review_id=ReviewId(501))
 
 WAYS: tuple[Way, ...] = (
     Way("1 a new push", "head", snapshot(pull=pull(head_sha=MOVED), digest=digest(head=MOVED))),
@@ -177,6 +181,41 @@ WAYS: tuple[Way, ...] = (
         terms=replace(TERMS, policy=Decision("p", (Reason("frozen", Outcome.REFUSED, "No landing on Fridays."),))),
     ),
     Way("the policy says nothing", "policy", snapshot(), terms=replace(TERMS, policy=Decision("p", ()))),
+    Way(
+        "A04 a code owner is missing",
+        "code_owners",
+        snapshot(owned=(PAY, Owned(("@ada",), ("a.py",), ("ada",)))),
+        terms=OWNERS,
+        outcome=Outcome.WAITING,
+    ),
+    Way(
+        "A04 the code owner's approval is for another head",
+        "code_owners",
+        snapshot(owned=(replace(PAY, people=("bob",)),), reviews=(review(), review(BOB, id=501))),
+        terms=replace(OWNERS, others=(replace(BOBS, head_sha=MOVED),)),
+        outcome=Outcome.WAITING,
+    ),
+    Way(
+        "A04 whether the approver is an owner cannot be told",
+        "code_owners",
+        snapshot(owned=(replace(PAY, unknown="`@shop/pay`: the App may not read it."),)),
+        terms=OWNERS,
+    ),
+    Way("A04 the file cannot be read", "code_owners", snapshot(owners_fault="`CODEOWNERS`, line 3: no"), terms=OWNERS),
+    Way(
+        "A04 one approval where two are asked for",
+        "approvals",
+        snapshot(),
+        terms=replace(TERMS, approvals=2),
+        outcome=Outcome.WAITING,
+    ),
+    Way(
+        "A04 the second approval was taken back",
+        "approvals",
+        snapshot(reviews=(review(), review(BOB, ReviewState.DISMISSED, id=501))),
+        terms=replace(TERMS, approvals=2, others=(BOBS,)),
+        outcome=Outcome.WAITING,
+    ),
     Way("conflict", "merge", snapshot(merge_tree=None)),
 )
 
@@ -238,6 +277,19 @@ FINE: tuple[tuple[str, Snapshot, Approval, Terms], ...] = (
         snapshot(),
         approval(),
         replace(TERMS, policy=Decision("p", (Reason("ok", Outcome.PASSED, "Fine."),))),
+    ),
+    (
+        "a code owner approved, the newest approval is by somebody else",
+        snapshot(owned=(replace(PAY, people=("bob",)),), reviews=(review(BOB, id=501), review())),
+        approval(),
+        replace(OWNERS, others=(BOBS,)),
+    ),
+    ("code owners are not asked for", snapshot(owned=(PAY,), owners_fault="no"), approval(), TERMS),
+    (
+        "two approvals where two are asked for",
+        snapshot(reviews=(review(BOB, id=501), review())),
+        approval(),
+        replace(TERMS, approvals=2, others=(BOBS,)),
     ),
     ("policy digest unknown to the caller", snapshot(), approval(), replace(TERMS, policy_digest=None)),
     ("approved by typing the digest", snapshot(reviews=()), replace(approval(), review_id=ReviewId(0)), TERMS),
