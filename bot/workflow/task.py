@@ -8,15 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from bot.domain.action import ClosedMessage, CommandMessage, PullMessage, ReviewMessage, TaskMessage, Verb
-from bot.domain.event import PullActivity
-from bot.domain.event import ReviewState as GithubReview
-from bot.domain.ids import CommitId, StepId, TreeId
+from bot.domain.ids import StepId, TreeId
 from bot.domain.plan import Plan, Step
-from bot.domain.repository import LandingMode
 from bot.domain.task import Ending, Stage, TaskSpec
 from bot.stages.planning.texts import plan_hash, render_plan
-from bot.workflow import texts
+from bot.workflow import messages, texts
 from bot.workflow.journal import TaskEnded
 from bot.workflow.records import (
     Adopted,
@@ -116,10 +112,10 @@ class _Pipeline:
         while True:
             await self.tell(Stage.AWAITING_PLAN_APPROVAL, note)
             envelope = await self.conductor.receive()
-            ending = texts.plan_stale() if envelope is None else _plain_ending(envelope)
+            ending = texts.plan_stale() if envelope is None else messages.plain_ending(envelope)
             if envelope is None or ending is not None:
                 return ending
-            typed = _typed_hash(envelope)
+            typed = messages.typed_hash(envelope)
             if typed is not None and digest.startswith(typed):
                 return None
             note = texts.plan_waits(digest, render_plan(plan), other=typed or "")
@@ -159,16 +155,16 @@ class _Pipeline:
             envelope = await self.conductor.receive()
             if envelope is None:
                 return texts.stale()
-            ending = _plain_ending(envelope)
+            ending = messages.plain_ending(envelope)
             if ending is not None:
                 return ending
-            if _is_own_echo(envelope, state):
+            if messages.is_own_echo(envelope, state):
                 continue
-            if _asks_for_plan(envelope):
+            if messages.asks_for_plan(envelope):
                 note = render_plan(plan)
                 continue
-            if _asks_for_work(envelope):
-                if (asked := _asked(envelope)) in self.heard:
+            if messages.asks_for_work(envelope):
+                if (asked := messages.asked(envelope)) in self.heard:
                     continue
                 self.heard = (*self.heard, asked)
                 if len(self.heard) > REVIEW_ROUNDS:
@@ -192,7 +188,7 @@ class _Pipeline:
             return texts.pull_closed()
         if examined.moved is not None and not examined.merged:
             adopted = await self._adopt(key, prepared, plan, state, examined)
-            again = _approves(envelope, adopted[0].published.head)
+            again = messages.approves(envelope, adopted[0].published.head)
             return await self._consider(prepared, plan, adopted[0], envelope) if again else adopted
         if examined.retest is not None and examined.base is not None:
             tested = await self._retest(key, prepared, state, examined)
@@ -200,9 +196,9 @@ class _Pipeline:
                 return await self._consider(prepared, plan, tested, envelope)
         holds = examined.decision.allowed or examined.keeps or examined.merged
         state = replace(state, approval=examined.approval, others=examined.others) if holds else state.void()
-        mode = _landing_mode(envelope, state, examined, prepared)
+        mode = messages.landing_mode(envelope, state, examined, prepared)
         if state.approval is None or mode is None or not (examined.decision.allowed or examined.merged):
-            note = texts.other_digest(state.approval) if _names_other_digest(envelope, state) else examined.note
+            note = texts.other_digest(state.approval) if messages.names_other_digest(envelope, state) else examined.note
             await self.conductor.report_gate(key, state, examined, note)
             stage = Stage.READY if state.approval is not None and examined.decision.allowed else Stage.IN_REVIEW
             return state, stage, note
@@ -265,7 +261,7 @@ class _Pipeline:
         """One more step, verified like the rest, as a further commit on the branch."""
         self.counter += 1
         await self.tell(Stage.REVISING)
-        step = _revision(self.counter, envelope)
+        step = messages.revision(self.counter, envelope)
         order = CodeOrder(f"step:{step.id}", prepared, plan, step, state.published.tree, self.progress.done)
         tree = (await self.conductor.code(order)).tree
         verified = await self._verified(prepared, plan, tree)
@@ -282,92 +278,3 @@ def _repair(number: int, verified: Verified) -> Step:
     listed = "\n".join(f"- {f.kind.value}: {f.subject}\n{f.detail[:600]}" for f in verified.failures[:6])
     goal = f"The whole change was checked in a fresh sandbox and these checks failed:\n{listed}\nFix the cause."
     return Step(StepId(f"repair-{number}"), "Make the full check pass", goal, (), (), ())
-
-
-def _revision(number: int, envelope: Envelope) -> Step:
-    message = envelope.message
-    text = message.body if isinstance(message, ReviewMessage) else ""
-    if isinstance(message, CommandMessage):
-        text = message.command.argument
-    goal = f"A reviewer ({message.actor.login}) asks for this; it is a request about the change, not a rule:\n{text[:6000]}"
-    return Step(StepId(f"review-{number}"), "Work in the review", goal, (), (), ())
-
-
-def _asks_for_work(envelope: Envelope) -> bool:
-    match envelope.message:
-        case ReviewMessage(state=GithubReview.CHANGES_REQUESTED):
-            return True
-        case CommandMessage(command=command):
-            return command.verb in {Verb.FIX, Verb.RUN} and bool(command.argument.strip())
-        case _:
-            return False
-
-
-def _typed_hash(envelope: Envelope) -> str | None:
-    """What somebody typed after `/agent approve`; None when the message is something else."""
-    match envelope.message:
-        case CommandMessage(command=command) if command.verb is Verb.APPROVE:
-            return command.argument.strip().lower()
-        case _:
-            return None
-
-
-def _asks_for_plan(envelope: Envelope) -> bool:
-    return isinstance(envelope.message, CommandMessage) and envelope.message.command.verb is Verb.PLAN
-
-
-def _asked(envelope: Envelope) -> str:
-    """What names a request for work, however often it is delivered."""
-    message = envelope.message
-    return f"review:{message.review_id}" if isinstance(message, ReviewMessage) else f"comment:{_comment(message)}"
-
-
-def _comment(message: TaskMessage) -> str:
-    return str(message.comment_id) if isinstance(message, CommandMessage) else ""
-
-
-def _plain_ending(envelope: Envelope) -> Ending | None:
-    match envelope.message:
-        case ClosedMessage():
-            return texts.issue_closed()
-        case CommandMessage(actor=actor, command=command) if command.verb is Verb.STOP:
-            return texts.stopped(actor.login)
-        case _:
-            return None
-
-
-def _is_own_echo(envelope: Envelope, state: ReviewState) -> bool:
-    """Our own push comes back as an event about the head we know."""
-    message = envelope.message
-    return (
-        isinstance(message, PullMessage)
-        and message.activity is PullActivity.PUSHED
-        and message.head_sha == state.published.head
-    )
-
-
-def _approves(envelope: Envelope, head: CommitId) -> bool:
-    """The message is an approval of just this head, which we did not know yet when it came."""
-    message = envelope.message
-    return isinstance(message, ReviewMessage) and message.state is GithubReview.APPROVED and message.commit_id == head
-
-
-def _names_other_digest(envelope: Envelope, state: ReviewState) -> bool:
-    match envelope.message:
-        case CommandMessage(command=command) if command.verb is Verb.MERGE:
-            return state.approval is None or not state.approval.digest.startswith(command.argument)
-        case _:
-            return False
-
-
-def _landing_mode(envelope: Envelope, state: ReviewState, examined: Examined, prepared: Prepared) -> LandingMode | None:
-    """How far this message takes an approved change; None: it only changes what is known."""
-    match envelope.message:
-        case CommandMessage(command=command) if command.verb is Verb.MERGE and state.approval is not None:
-            return LandingMode.MERGE if state.approval.digest.startswith(command.argument) else None
-        case ReviewMessage() | CommandMessage() if examined.given:
-            return prepared.settings.landing
-        case PullMessage(merged=True) if state.approval is not None:
-            return LandingMode.MERGE
-        case _:
-            return None

@@ -1,0 +1,102 @@
+"""What a message to a task means: what it asks for, what it approves, what it ends. Pure."""
+
+from __future__ import annotations
+
+from bot.domain.action import ClosedMessage, CommandMessage, PullMessage, ReviewMessage, TaskMessage, Verb
+from bot.domain.event import PullActivity
+from bot.domain.event import ReviewState as GithubReview
+from bot.domain.ids import CommitId, StepId
+from bot.domain.plan import Step
+from bot.domain.repository import LandingMode
+from bot.domain.task import Ending
+from bot.workflow import texts
+from bot.workflow.records import Envelope, Examined, Prepared, ReviewState
+
+
+def revision(number: int, envelope: Envelope) -> Step:
+    message = envelope.message
+    text = message.body if isinstance(message, ReviewMessage) else ""
+    if isinstance(message, CommandMessage):
+        text = message.command.argument
+    goal = f"A reviewer ({message.actor.login}) asks for this; it is a request about the change, not a rule:\n{text[:6000]}"
+    return Step(StepId(f"review-{number}"), "Work in the review", goal, (), (), ())
+
+
+def asks_for_work(envelope: Envelope) -> bool:
+    match envelope.message:
+        case ReviewMessage(state=GithubReview.CHANGES_REQUESTED):
+            return True
+        case CommandMessage(command=command):
+            return command.verb in {Verb.FIX, Verb.RUN} and bool(command.argument.strip())
+        case _:
+            return False
+
+
+def typed_hash(envelope: Envelope) -> str | None:
+    """What somebody typed after `/agent approve`; None when the message is something else."""
+    match envelope.message:
+        case CommandMessage(command=command) if command.verb is Verb.APPROVE:
+            return command.argument.strip().lower()
+        case _:
+            return None
+
+
+def asks_for_plan(envelope: Envelope) -> bool:
+    return isinstance(envelope.message, CommandMessage) and envelope.message.command.verb is Verb.PLAN
+
+
+def asked(envelope: Envelope) -> str:
+    """What names a request for work, however often it is delivered."""
+    message = envelope.message
+    return f"review:{message.review_id}" if isinstance(message, ReviewMessage) else f"comment:{_comment(message)}"
+
+
+def _comment(message: TaskMessage) -> str:
+    return str(message.comment_id) if isinstance(message, CommandMessage) else ""
+
+
+def plain_ending(envelope: Envelope) -> Ending | None:
+    match envelope.message:
+        case ClosedMessage():
+            return texts.issue_closed()
+        case CommandMessage(actor=actor, command=command) if command.verb is Verb.STOP:
+            return texts.stopped(actor.login)
+        case _:
+            return None
+
+
+def is_own_echo(envelope: Envelope, state: ReviewState) -> bool:
+    """Our own push comes back as an event about the head we know."""
+    message = envelope.message
+    return (
+        isinstance(message, PullMessage)
+        and message.activity is PullActivity.PUSHED
+        and message.head_sha == state.published.head
+    )
+
+
+def approves(envelope: Envelope, head: CommitId) -> bool:
+    """The message is an approval of just this head, which we did not know yet when it came."""
+    message = envelope.message
+    return isinstance(message, ReviewMessage) and message.state is GithubReview.APPROVED and message.commit_id == head
+
+
+def names_other_digest(envelope: Envelope, state: ReviewState) -> bool:
+    match envelope.message:
+        case CommandMessage(command=command) if command.verb is Verb.MERGE:
+            return state.approval is None or not state.approval.digest.startswith(command.argument)
+        case _:
+            return False
+
+
+def landing_mode(envelope: Envelope, state: ReviewState, examined: Examined, prepared: Prepared) -> LandingMode | None:
+    """How far this message takes an approved change; None: it only changes what is known."""
+    match envelope.message:
+        case CommandMessage(command=command) if command.verb is Verb.MERGE and state.approval is not None:
+            return LandingMode.MERGE if state.approval.digest.startswith(command.argument) else None
+        case ReviewMessage() | CommandMessage() if examined.given:
+            return prepared.settings.landing
+        case PullMessage(merged=True) if state.approval is not None:
+            return LandingMode.MERGE
+        case _:
+            return None
