@@ -54,11 +54,9 @@ class Hierarchy:
             yield "pids.max", limits.processes, True
         if "cpu" in self.controllers and self.unified:
             yield "cpu.max", f"{quota} {_PERIOD}", True
-            yield "cpu.weight", 50, False
         elif "cpu" in self.controllers:
             yield "cpu.cfs_period_us", _PERIOD, True
             yield "cpu.cfs_quota_us", quota, True
-            yield "cpu.shares", 512, False
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from pathlib import Path
 from bot.sandboxd.errors import IsolationUnavailable
 from bot.sandboxd.launch import Launcher
 from bot.sandboxd.processes import Command, Kind
-from bot.sandboxd.sandbox import Request, Sandbox
+from bot.sandboxd.sandbox import Sandbox
 from bot.sandboxd.templates import Template, interpreter_program
 
 _SECONDS = 20
@@ -83,7 +83,7 @@ async def prove_isolation(launcher: Launcher, template: Template) -> None:
 
 async def examine(launcher: Launcher, template: Template) -> Finding:
     """Run the attempts inside one throwaway sandbox of `template`."""
-    sandbox = Sandbox(Request(template.name, _SECONDS), template, launcher.launch(template))
+    sandbox = Sandbox(template, launcher.launch(template))
     try:
         await _started(sandbox)
         with _bait() as (secret, port):

@@ -11,6 +11,7 @@ from bot.sandboxd.errors import SandboxGone, TooManySandboxes, UnknownTemplateEr
 from bot.sandboxd.launch import Launcher
 from bot.sandboxd.limits import Limits
 from bot.sandboxd.sandbox import Request, Sandbox, State
+from bot.sandboxd.spares import Spares
 from bot.sandboxd.templates import Template
 
 _IDEMPOTENT_KEYS = 1000
@@ -30,6 +31,7 @@ class Registry:
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._made: dict[str, asyncio.Task[Sandbox]] = {}
         self._starting = 0
+        self._spares = Spares(self._start)
 
     def find(self, sandbox_id: str) -> Sandbox | None:
         return self._sandboxes.get(sandbox_id)
@@ -68,14 +70,19 @@ class Registry:
             raise TooManySandboxes(f"this server runs at most {self._limits.sandboxes} sandboxes at once")
         self._starting += 1
         try:
-            sandbox = Sandbox(request, template, self._launcher.launch(template), self._outside)
-            await sandbox.started()
-            await sandbox.allow(request.egress)
+            sandbox = await self._spares.take(template)
         finally:
             self._starting -= 1
+        sandbox.begin(request)
         self._sandboxes[sandbox.id] = sandbox
         self.lease(sandbox, request.timeout_seconds)
         sandbox.run(self._forget_when_gone(sandbox))
+        await sandbox.allow(request.egress)
+        return sandbox
+
+    async def _start(self, template: Template) -> Sandbox:
+        sandbox = Sandbox(template, self._launcher.launch(template), self._outside)
+        await sandbox.started()
         return sandbox
 
     def lease(self, sandbox: Sandbox, seconds: int) -> None:
@@ -105,7 +112,7 @@ class Registry:
         await sandbox.kill()
 
     async def end_all(self) -> None:
-        await asyncio.gather(*(self.kill(sandbox) for sandbox in self.all()))
+        await asyncio.gather(self._spares.close(), *(self.kill(sandbox) for sandbox in self.all()))
 
     async def close(self) -> None:
         """End every sandbox, then let go what the launcher holds."""

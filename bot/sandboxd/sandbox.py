@@ -48,15 +48,11 @@ class Request:
 class Sandbox:
     """Everything that is asked of a sandbox goes through here; nothing outlives `kill`."""
 
-    def __init__(
-        self, request: Request, template: Template, launched: Launched, outside: Outside | None = None
-    ) -> None:
+    def __init__(self, template: Template, launched: Launched, outside: Outside | None = None) -> None:
         self.id = "sb" + secrets.token_hex(9)
         self.token = secrets.token_urlsafe(24)
-        self.request = request
+        self.begin(Request(template.name, 0))
         self.state = State.RUNNING
-        self.started_at = time.time()
-        self.ends_at = self.started_at + request.timeout_seconds
         self.processes: dict[int, Process] = {}
         self.finished: dict[int, Process] = {}
         self.gone = asyncio.Event()
@@ -68,6 +64,12 @@ class Sandbox:
         self._tasks: set[asyncio.Task[None]] = set()
         self._ending: asyncio.Task[None] | None = None
         self._channel = Channel(launched.control, on_exit=self._exited, on_gone=self._lost)
+
+    def begin(self, request: Request) -> None:
+        """From now on it serves this request."""
+        self.request = request
+        self.started_at = time.time()
+        self.ends_at = self.started_at + request.timeout_seconds
 
     async def started(self) -> None:
         """Wait for the agent's first word. Raises IsolationUnavailable with the launcher's own complaint."""
@@ -107,12 +109,10 @@ class Sandbox:
 
     async def spawn(self, command: Command) -> tuple[Process, Subscriber]:
         """Start a command; the subscriber gets all of its output, from the first byte."""
-        (stdout, out), (stderr, err), (stdin, feed) = os.pipe(), os.pipe(), os.pipe()
-        theirs = (out, err, *((stdin,) if command.stdin else ()))
-        process = Process(command, stdout=stdout, stderr=stderr, stdin=feed if command.stdin else None)
-        if not command.stdin:
-            os.close(stdin)
-            os.close(feed)
+        (stdout, out), (stderr, err) = os.pipe(), os.pipe()
+        stdin, feed = os.pipe() if command.stdin else (None, None)
+        theirs = (out, err, *(() if stdin is None else (stdin,)))
+        process = Process(command, stdout=stdout, stderr=stderr, stdin=feed)
         subscriber, key = process.subscribe(), id(process)
         self._keyed[key] = process
         try:

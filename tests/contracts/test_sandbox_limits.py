@@ -85,13 +85,28 @@ async def test_processes_memory_and_processor_time_are_bounded_by_groups(tmp_pat
 async def test_a_groups_directories_go_with_their_sandbox(endpoint):
     if os.geteuid() != 0:
         return
-    async with sandbox_of(endpoint, "base"):
-        assert _groups_here() != []
-    assert _groups_here() == []
+    async with sandbox_of(endpoint, "base") as sandbox:
+        await sandbox.commands.run("sleep 4321", background=True, timeout=0)
+        inside = next(pid for pid in descendants(os.getpid()) if _arguments(pid) == b"sleep\x004321\x00")
+        name = _group_of(inside)
+        assert name in _groups_here()
+    assert name not in _groups_here()
 
 
-def _groups_here() -> list[Path]:
-    return [path for path in Path("/sys/fs/cgroup/pids").glob(f"pullwright-{os.getpid()}-*") if path.name]
+def _arguments(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def _group_of(pid: int) -> str:
+    rows = (row.split(":", 2) for row in Path(f"/proc/{pid}/cgroup").read_text().splitlines())
+    return next(path for _, controllers, path in rows if "pids" in controllers.split(",")).rpartition("/")[2]
+
+
+def _groups_here() -> list[str]:
+    return [path.name for path in Path("/sys/fs/cgroup/pids").glob(f"pullwright-{os.getpid()}-*")]
 
 
 async def test_shared_memory_and_temporary_files_have_a_bound(tmp_path):

@@ -50,7 +50,6 @@ def test_version_two_says_its_limits_in_one_group():
         "memory.swap.max": 0,
         "pids.max": 7,
         "cpu.max": "150000 100000",
-        "cpu.weight": 50,
     }
 
 
