@@ -56,6 +56,8 @@ class ReviewMessage:
     commit_id: CommitId | None
     body: str
     base_ref: str = ""
+    command: Command | None = None
+    """What the approving review's text commands besides: to approve or merge."""
     kind: Literal["review"] = "review"
 
 
@@ -65,7 +67,9 @@ class CommandMessage:
 
     actor: Actor
     command: Command
-    comment_id: CommentId
+    comment_id: CommentId | None
+    review_id: ReviewId | None = None
+    """The review it was given in, in its text or on a line; all of that review is what is asked for."""
     kind: Literal["command"] = "command"
 
 
@@ -92,16 +96,6 @@ TaskMessage = ReviewMessage | CommandMessage | PullMessage | ClosedMessage
 
 
 @dataclass(frozen=True, slots=True)
-class TellTask:
-    """Hand a message to the live task of this subject; without one, `otherwise` says whether to answer so."""
-
-    subject: Subject
-    message: TaskMessage
-    answer_without_task: bool = False
-    kind: Literal["tell_task"] = "tell_task"
-
-
-@dataclass(frozen=True, slots=True)
 class Answer:
     """Post a short answer: `topic` names a text of `stages/intake/texts.py`."""
 
@@ -110,6 +104,20 @@ class Answer:
     detail: str = ""
     comment_id: CommentId | None = None
     kind: Literal["answer"] = "answer"
+
+
+@dataclass(frozen=True, slots=True)
+class TellTask:
+    """Hand a message to the live task of this subject; without one, `answer_without_task` says whether to answer so.
+
+    `also` answers what a review's text asked besides.
+    """
+
+    subject: Subject
+    message: TaskMessage
+    answer_without_task: bool = False
+    also: Answer | None = None
+    kind: Literal["tell_task"] = "tell_task"
 
 
 @dataclass(frozen=True, slots=True)

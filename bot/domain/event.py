@@ -56,17 +56,22 @@ class Labelled:
 
 @dataclass(frozen=True, slots=True)
 class Commented:
-    """A comment was created (edits never arrive here). `by_app` is the id of the App it was posted through, if any."""
+    """A comment was created (edits never arrive here). `by_app` is the id of the App it was posted through, if any.
+
+    `review_id` is set for a comment on a line of a pull request, and for the text of a review, which is no comment by itself.
+    """
 
     subject: Subject
     actor: Actor
-    comment_id: CommentId
+    comment_id: CommentId | None
     body: str
     title: str
     subject_body: str
     open: bool
     locked: bool
     by_app: int | None = None
+    review_id: ReviewId | None = None
+    on_line: bool = False
     kind: Literal["commented"] = "commented"
 
 
@@ -93,6 +98,7 @@ class Reviewed:
     body: str
     base_ref: str = ""
     """The branch the pull request would have merged into when the review was given."""
+    open: bool = True
     kind: Literal["reviewed"] = "reviewed"
 
 

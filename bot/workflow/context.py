@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from hashlib import sha256
 
 from bot.custody.mirror import Mirror, Upstream
 from bot.custody.workbench import BenchSettings, Workbench
@@ -29,6 +30,11 @@ class TaskContext:
         self.mirror = Mirror(services.home / "mirrors", spec.subject.repository.id)
         self._forge: Forge | None = None
         self._opening = asyncio.Lock()
+
+    def nonce(self) -> str:
+        """A mark the author of a text could not know beforehand, and the same on every replay."""
+        asked = f"{self.spec.id}:{self.spec.requester.id}:{self.services.policies.digest}"
+        return sha256(asked.encode()).hexdigest()[:12]
 
     async def forge(self) -> Forge:
         """The repository on GitHub."""

@@ -134,6 +134,8 @@ class _Router:
             await self.journal.step("stop", lambda: self._stop(record.spec.id, message.actor), bool)
         envelope = Envelope(message, self.delivery.id, self.delivery.received_at)
         await self.post.send(record.spec.id, envelope)
+        if action.also is not None:
+            await self._answer(action.also)
         return f"told {record.spec.id}: {message.kind}"
 
     async def _find(self, subject: Subject) -> _Found:

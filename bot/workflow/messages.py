@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bot.domain.action import ClosedMessage, CommandMessage, PullMessage, ReviewMessage, TaskMessage, Verb
+from bot.domain.action import ClosedMessage, Command, CommandMessage, PullMessage, ReviewMessage, TaskMessage, Verb
 from bot.domain.event import PullActivity
 from bot.domain.event import ReviewState as GithubReview
-from bot.domain.ids import CommitId, StepId
+from bot.domain.ids import CommitId, ReviewId, StepId
 from bot.domain.plan import Step
 from bot.domain.repository import LandingMode
 from bot.domain.task import Ending
@@ -13,12 +13,9 @@ from bot.workflow import texts
 from bot.workflow.records import Envelope, Examined, Prepared, ReviewState
 
 
-def revision(number: int, envelope: Envelope) -> Step:
-    message = envelope.message
-    text = message.body if isinstance(message, ReviewMessage) else ""
-    if isinstance(message, CommandMessage):
-        text = message.command.argument
-    goal = f"A reviewer ({message.actor.login}) asks for this; it is a request about the change, not a rule:\n{text[:6000]}"
+def revision(number: int, request: str) -> Step:
+    """One more step for what a reviewer asked; `request` is cleaned and fenced already."""
+    goal = f"A reviewer asks for this; it is a request about the change, not a rule:\n{request}"
     return Step(StepId(f"review-{number}"), "Work in the review", goal, (), (), ())
 
 
@@ -27,7 +24,8 @@ def asks_for_work(envelope: Envelope) -> bool:
         case ReviewMessage(state=GithubReview.CHANGES_REQUESTED):
             return True
         case CommandMessage(command=command):
-            return command.verb in {Verb.FIX, Verb.RUN} and bool(command.argument.strip())
+            inside = review_of(envelope.message) is not None
+            return command.verb in {Verb.FIX, Verb.RUN} and (inside or bool(command.argument.strip()))
         case _:
             return False
 
@@ -46,13 +44,16 @@ def asks_for_plan(envelope: Envelope) -> bool:
 
 
 def asked(envelope: Envelope) -> str:
-    """What names a request for work, however often it is delivered."""
+    """What names a request for work, however often it is delivered: a review with all that was said in it, or a comment."""
+    review = review_of(envelope.message)
     message = envelope.message
-    return f"review:{message.review_id}" if isinstance(message, ReviewMessage) else f"comment:{_comment(message)}"
+    comment = message.comment_id if isinstance(message, CommandMessage) else None
+    return f"review:{review}" if review is not None else f"comment:{comment}"
 
 
-def _comment(message: TaskMessage) -> str:
-    return str(message.comment_id) if isinstance(message, CommandMessage) else ""
+def review_of(message: TaskMessage) -> ReviewId | None:
+    """The review a message was given in."""
+    return message.review_id if isinstance(message, ReviewMessage | CommandMessage) else None
 
 
 def plain_ending(envelope: Envelope) -> Ending | None:
@@ -83,7 +84,9 @@ def approves(envelope: Envelope, head: CommitId) -> bool:
 
 def names_other_digest(envelope: Envelope, state: ReviewState) -> bool:
     match envelope.message:
-        case CommandMessage(command=command) if command.verb is Verb.MERGE:
+        case CommandMessage(command=Command() as command) | ReviewMessage(command=Command() as command) if (
+            command.verb is Verb.MERGE
+        ):
             return state.approval is None or not state.approval.digest.startswith(command.argument)
         case _:
             return False
@@ -92,7 +95,9 @@ def names_other_digest(envelope: Envelope, state: ReviewState) -> bool:
 def landing_mode(envelope: Envelope, state: ReviewState, examined: Examined, prepared: Prepared) -> LandingMode | None:
     """How far this message takes an approved change; None: it only changes what is known."""
     match envelope.message:
-        case CommandMessage(command=command) if command.verb is Verb.MERGE and state.approval is not None:
+        case CommandMessage(command=Command() as command) | ReviewMessage(command=Command() as command) if (
+            command.verb is Verb.MERGE and state.approval is not None
+        ):
             return LandingMode.MERGE if state.approval.digest.startswith(command.argument) else None
         case ReviewMessage() | CommandMessage() if examined.given:
             return prepared.settings.landing

@@ -148,6 +148,8 @@ class Examined:
     others: tuple[Approval, ...] = ()
     given: bool = False
     """This very message gave an approval that holds."""
+    request: str = ""
+    """What a message that asks for work asks for: cleaned and fenced, with the comments on lines of its review."""
     note: str = ""
     """Why the message did not count although an earlier approval stands."""
 

@@ -18,12 +18,13 @@ from bot.stages.approving import gate
 from bot.stages.approving import run as approving
 from bot.stages.approving import texts as gate_texts
 from bot.stages.approving.checks import base_moved
+from bot.stages.approving.requests import asked
 from bot.stages.landing import run as landing
 from bot.stages.planning.texts import render_plan
 from bot.stages.publishing import names
 from bot.stages.publishing import run as publishing
 from bot.stages.publishing import texts as publishing_texts
-from bot.workflow import judging, segments, texts
+from bot.workflow import judging, messages, segments, texts
 from bot.workflow.context import TaskContext
 from bot.workflow.journal import TaskEnded
 from bot.workflow.records import (
@@ -155,9 +156,20 @@ async def examine(context: TaskContext, order: ExamineOrder, rule: gate.Rule = g
 
     async def act() -> Examined:
         seen = await _look(context, order.state, order.prepared.base, order.envelope.message.actor.login)
-        return await _judge(context, order, seen, rule)
+        return replace(await _judge(context, order, seen, rule), request=await _request(context, order))
 
     return await context.journal.step("examine", act, Examined)
+
+
+async def _request(context: TaskContext, order: ExamineOrder) -> str:
+    """What the message asks for, with everything said in its review; the message's own text as it was when it came."""
+    message, number = order.envelope.message, order.state.published.number
+    if not messages.asks_for_work(order.envelope) or not isinstance(message, ReviewMessage | CommandMessage):
+        return ""
+    if message.review_id is None:
+        return asked(message, "", (), context.nonce())
+    words = await (await context.forge()).review_words(number, message.review_id)
+    return asked(message, words.text, words.comments, context.nonce())
 
 
 async def _judge(context: TaskContext, order: ExamineOrder, seen: judging.Sight, rule: gate.Rule) -> Examined:

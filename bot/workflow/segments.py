@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from hashlib import sha256
 
 from bot.domain.change import Change
 from bot.domain.ids import CommitId, TreeId
@@ -132,16 +131,9 @@ async def _plan_brief(context: TaskContext, prepared: Prepared) -> str:
         conventions_path=prepared.conventions_path,
         conventions=prepared.conventions,
         context=shown.text,
-        request=fence_untrusted("task", asked.text, _nonce(context)),
+        request=fence_untrusted("task", asked.text, context.nonce()),
         removed=asked.removed,
     )
-
-
-def _nonce(context: TaskContext) -> str:
-    """A mark the author of a text could not know beforehand, and the same on every replay."""
-    return sha256(
-        f"{context.spec.id}:{context.spec.requester.id}:{context.services.policies.digest}".encode()
-    ).hexdigest()[:12]
 
 
 async def code(context: TaskContext, order: CodeOrder) -> Coded:
@@ -204,7 +196,7 @@ async def _step_brief(context: TaskContext, order: CodeOrder) -> Message:
         render(
             "bot.stages.coding",
             "step.md.j2",
-            request=fence_untrusted("task", asked.text, _nonce(context)),
+            request=fence_untrusted("task", asked.text, context.nonce()),
             steps=order.plan.steps,
             step=order.step,
             done=frozenset(order.done),

@@ -249,19 +249,19 @@ class _Pipeline:
         self.counter += 1
         key = f"review:{self.counter}"
         examined = await self.conductor.examine(key, ExamineOrder(state, envelope, prepared))
-        if examined.merged or not examined.open:
+        if examined.merged or not examined.open or not examined.request:
             return await self._consider(prepared, plan, state, envelope)
         if examined.moved is not None:
             state, _, _ = await self._adopt(key, prepared, plan, state, examined)
-        return await self._revise(prepared, plan, state, envelope)
+        return await self._revise(prepared, plan, state, examined.request)
 
     async def _revise(
-        self, prepared: Prepared, plan: Plan, state: ReviewState, envelope: Envelope
+        self, prepared: Prepared, plan: Plan, state: ReviewState, request: str
     ) -> tuple[ReviewState, Stage, str]:
         """One more step, verified like the rest, as a further commit on the branch."""
         self.counter += 1
         await self.tell(Stage.REVISING)
-        step = messages.revision(self.counter, envelope)
+        step = messages.revision(self.counter, request)
         order = CodeOrder(f"step:{step.id}", prepared, plan, step, state.published.tree, self.progress.done)
         tree = (await self.conductor.code(order)).tree
         verified = await self._verified(prepared, plan, tree)

@@ -177,7 +177,13 @@ class History:
 
     def _collect(self) -> None:
         log = self.stage.world.courier.log
-        kept = ("pull_request", "pull_request_review", "issue_comment", "issues")
+        kept = (
+            "pull_request",
+            "pull_request_review",
+            "pull_request_review_comment",
+            "issue_comment",
+            "issues",
+        )
         self.pending += [one for one in log[self._seen :] if one.event in kept]
         self._seen = len(log)
 

@@ -225,6 +225,7 @@ class HistoryConductor:
         self.inbox: asyncio.Queue[records.Envelope | None] = asyncio.Queue()
         self.idle = asyncio.Event()
         self.rounds = 0
+        self.goals: list[str] = []
         self.landed: list[records.Landed] = []
         self.examined: list[records.Examined] = []
 
@@ -241,6 +242,7 @@ class HistoryConductor:
 
     async def code(self, order: records.CodeOrder) -> records.Coded:
         self.rounds += 1
+        self.goals.append(order.step.goal)
         files = dict(self._stage.git.files(order.start))
         blob = self._stage.git.write("blob", f"feature = {self.rounds}\n".encode())
         files["feature.py"] = ("100644", blob)

@@ -41,6 +41,7 @@ from bot.providers.forge.port import (
     Issue,
     NewPull,
     Repository,
+    ReviewWords,
 )
 from bot.providers.forge.tokens import Phase, Token, TokenBook, TokenKey
 
@@ -281,6 +282,13 @@ class GithubForge:
 
     async def review(self, number: int, review: ReviewId) -> Review:
         return readings.review(await self._read(f"/pulls/{number}/reviews/{review}"))
+
+    async def review_words(self, number: int, review: ReviewId) -> ReviewWords:
+        whole = await self._read(f"/pulls/{number}/reviews/{review}")
+        listed = await self._pages(f"/pulls/{number}/comments")
+        mine = [told for told in listed if told["pull_request_review_id"] == review]
+        comments = tuple(readings.line_comment(told, whole.get("submitted_at")) for told in mine)
+        return ReviewWords(whole["body"] or "", comments)
 
     async def merge(self, number: int, *, head: CommitId, title: str, message: str) -> CommitId:
         body = {"sha": head, "merge_method": "squash", "commit_title": title, "commit_message": message}

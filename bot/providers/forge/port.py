@@ -79,6 +79,26 @@ class Comment:
 
 
 @dataclass(frozen=True, slots=True)
+class LineComment:
+    """A comment on a line of a pull request; `line` is None when it is on a file, or the line is gone."""
+
+    id: CommentId
+    path: str
+    line: int | None
+    body: str
+    edited: bool
+    """Changed after its review was submitted."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewWords:
+    """Everything said in one review."""
+
+    text: str
+    comments: tuple[LineComment, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class CommitRecord:
     """A commit object as GitHub stores it."""
 
@@ -170,6 +190,10 @@ class Forge(Protocol):
         ...
 
     async def review(self, number: int, review: ReviewId) -> Review: ...
+    async def review_words(self, number: int, review: ReviewId) -> ReviewWords:
+        """The review's text, and the comments on lines that belong to it in the order they were written."""
+        ...
+
     async def merge(self, number: int, *, head: CommitId, title: str, message: str) -> CommitId:
         """Squash with an explicit message, guarded by `sha` = head. Returns the new commit on the base."""
         ...

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
 from bot.domain.event import Actor, ReviewState
 from bot.domain.ids import CommentId, CommitId, NodeId, RepositoryId, ReviewId, TreeId, UserId
 from bot.domain.pull import PullRequest, Review
-from bot.providers.forge.port import Comment, CommitRecord, Issue, Repository
+from bot.providers.forge.port import Comment, CommitRecord, Issue, LineComment, Repository
 
+_SUBMITTING = timedelta(seconds=10)
 _GHOST = Actor(UserId(0), "ghost", is_bot=False)
 
 
@@ -45,6 +47,18 @@ def issue(told: dict[str, Any]) -> Issue:
 
 def comment(told: dict[str, Any]) -> Comment:
     return Comment(CommentId(int(told["id"])), actor(told["user"]), told["body"] or "", str(told["html_url"]))
+
+
+def line_comment(told: dict[str, Any], submitted: str | None) -> LineComment:
+    """A draft's times change when its review is submitted, so that only a change well after it is an edit."""
+    since = datetime.fromisoformat(submitted or told["created_at"])
+    return LineComment(
+        id=CommentId(int(told["id"])),
+        path=str(told["path"]),
+        line=told.get("line") or told.get("original_line"),
+        body=told["body"] or "",
+        edited=datetime.fromisoformat(told["updated_at"]) > since + _SUBMITTING,
+    )
 
 
 def commit(told: dict[str, Any]) -> CommitRecord:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bot.domain.action import CommandMessage, ReviewMessage, Verb
-from bot.domain.decision import Decision, Reason
+from bot.domain.decision import Decision, Outcome, Reason
 from bot.domain.event import Actor, ReviewState
 from bot.domain.ids import SHORT_DIGEST, CommitId, DeliveryId, ReviewId, short
 from bot.domain.pull import Approval, Snapshot
@@ -101,6 +101,9 @@ def approval_from(
         yes="The review approves.",
         no=f"The review is {message.state.value}, not an approval.",
     )
+    if message.command is not None and not now.digest.value.startswith(message.command.argument):
+        text = f"The review names {short(message.command.argument)}, but the change is {short(now.digest.value)}."
+        given = Reason("typed_digest", Outcome.REFUSED, text)
     named = tuple(sorted({*flags_in(message.body), *flags}))
     word = _Word(message.actor, message.review_id, message.commit_id, named, given, message.base_ref)
     return _record(now, word, _Receipt(received_at, delivery, policy_digest))

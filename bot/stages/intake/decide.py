@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from bot.domain.action import (
@@ -19,7 +19,7 @@ from bot.domain.action import (
     Verb,
 )
 from bot.domain.event import Commented, Event, Ignored, IssueClosed, Labelled, PullChanged, Reviewed, ReviewState
-from bot.domain.ids import UserId
+from bot.domain.ids import CommentId, UserId
 from bot.domain.pull import Permission
 from bot.domain.task import TaskSpec
 from bot.stages.intake.commands import CommandFault, find_command
@@ -53,8 +53,14 @@ def trigger(event: Event) -> str | None:
     match event:
         case Labelled():
             return f"label:{event.subject.number}:{event.updated_at}"
+        case Commented(on_line=True):
+            return f"line:{event.comment_id}"
+        case Commented(comment_id=None):
+            return f"review:{event.review_id}"
         case Commented():
             return f"comment:{event.comment_id}"
+        case Reviewed():
+            return f"review:{event.review_id}"
         case _:
             return None
 
@@ -67,7 +73,8 @@ def needs_permission(event: Event, facts: IntakeFacts) -> bool:
         case Commented():
             return _comment_unheard(event, facts) is None
         case Reviewed():
-            return _review_unheard(event, facts) is None and event.state is ReviewState.CHANGES_REQUESTED
+            asks = event.state is ReviewState.CHANGES_REQUESTED or _commanded(event) is not None
+            return _review_unheard(event, facts) is None and asks
         case PullChanged() | IssueClosed() | Ignored():
             return False
         case _:
@@ -151,21 +158,28 @@ def _on_comment(event: Commented, facts: IntakeFacts) -> Action:
         return Nothing("what the sender may do is not known")
     if facts.permission is Permission.NONE:
         return Nothing("the sender has no access")
+    if not facts.permission.can_write and event.on_line:
+        return Nothing("the sender may not write")
     if not facts.permission.can_write:
         return Answer(event.subject, "refused", comment_id=event.comment_id)
     if facts.triggered:
         return _HAD
     if isinstance(found, CommandFault):
-        return Answer(event.subject, found.topic, found.detail, event.comment_id)
+        return Answer(event.subject, found.topic, found.detail, _reactable(event))
     return _on_command(event, found, facts)
+
+
+def _reactable(event: Commented) -> CommentId | None:
+    """The comment as one of the conversation; the text of a review or a comment on a line is none."""
+    return None if event.review_id is not None or event.on_line else event.comment_id
 
 
 def _on_command(event: Commented, command: Command, facts: IntakeFacts) -> Action:
     """A well-formed command by somebody who may write."""
     if command.verb is Verb.HELP:
-        return Answer(event.subject, "help", comment_id=event.comment_id)
+        return Answer(event.subject, "help", comment_id=_reactable(event))
     if not event.open and command.verb not in {Verb.STATUS, Verb.STOP}:
-        return Answer(event.subject, "closed", comment_id=event.comment_id)
+        return Answer(event.subject, "closed", comment_id=_reactable(event))
     if command.verb in {Verb.RUN, Verb.FIX}:
         return _on_run(event, command, facts)
     if command.verb is Verb.RETRY and facts.live is None and facts.latest is not None:
@@ -179,16 +193,16 @@ def _on_run(event: Commented, command: Command, facts: IntakeFacts) -> Action:
     if facts.live is not None and event.subject.is_pull:
         return _tell(event, command)
     if facts.live is not None:
-        return Answer(event.subject, "already_running", facts.live.id, event.comment_id)
+        return Answer(event.subject, "already_running", facts.live.id, _reactable(event))
     if event.subject.is_pull:
-        return Answer(event.subject, "pull_without_task", comment_id=event.comment_id)
+        return Answer(event.subject, "pull_without_task", comment_id=_reactable(event))
     return StartTask(
         subject=event.subject,
         requester=event.actor,
         trigger=str(trigger(event)),
         title=event.title,
         request=_both(event.subject_body, command.argument),
-        comment_id=event.comment_id,
+        comment_id=_reactable(event),
     )
 
 
@@ -200,7 +214,7 @@ def _again(event: Commented, command: Command, latest: TaskSpec) -> StartTask:
         trigger=str(trigger(event)),
         title=latest.title,
         request=_both(latest.request, command.argument),
-        comment_id=event.comment_id,
+        comment_id=_reactable(event),
     )
 
 
@@ -209,32 +223,80 @@ def _both(request: str, added: str) -> str:
 
 
 def _tell(event: Commented, command: Command) -> TellTask:
-    message = CommandMessage(event.actor, command, event.comment_id)
+    message = CommandMessage(event.actor, command, event.comment_id, event.review_id)
     return TellTask(event.subject, message, answer_without_task=True)
 
 
 def _review_unheard(event: Reviewed, facts: IntakeFacts) -> Nothing | None:
     """Why this review changes nothing, whoever wrote it."""
+    bot = event.reviewer.is_bot or event.reviewer.id == facts.bot
+    if not bot and _commanded(event) is not None:
+        return None
     if facts.live is None:
         return Nothing("no task works on this pull request")
     if event.state is ReviewState.DISMISSED:
         return None
-    if event.reviewer.is_bot or event.reviewer.id == facts.bot:
+    if bot:
         return Nothing("a bot's review approves nothing")
     if event.state not in {ReviewState.APPROVED, ReviewState.CHANGES_REQUESTED}:
         return Nothing(f"a review in the state `{event.state}` asks for nothing")
     return None
 
 
+def _commanded(event: Reviewed) -> Command | CommandFault | None:
+    """The command in a review's text. A dismissal brings the old text along, which commands nothing a second time."""
+    return None if event.state is ReviewState.DISMISSED else find_command(event.body)
+
+
 def _on_review(event: Reviewed, facts: IntakeFacts) -> Action:
     """Every approval goes to the gate, which says on the pull request why one does not count; asking for work needs write."""
-    if event.state is ReviewState.CHANGES_REQUESTED:
-        if facts.permission is None:
-            return Nothing("what the reviewer may do is not known")
-        if not facts.permission.can_write:
-            return Nothing("the reviewer may not write")
+    found = _commanded(event)
     message = ReviewMessage(event.reviewer, event.review_id, event.state, event.commit_id, event.body, event.base_ref)
-    return TellTask(event.subject, message)
+    told = TellTask(event.subject, message)
+    if found is None and event.state is not ReviewState.CHANGES_REQUESTED:
+        return told
+    if facts.permission is None:
+        return Nothing("what the reviewer may do is not known")
+    if not facts.permission.can_write:
+        approves = event.state is ReviewState.APPROVED and facts.live is not None
+        return told if approves else Nothing("the reviewer may not write")
+    return told if found is None else _on_commanding_review(event, found, message, facts)
+
+
+def _on_commanding_review(
+    event: Reviewed, found: Command | CommandFault, message: ReviewMessage, facts: IntakeFacts
+) -> Action:
+    """A review whose text holds a command, by somebody who may write: the review counts, and so does the command."""
+    told = TellTask(event.subject, message)
+    verdict = facts.live is not None and event.state in {ReviewState.APPROVED, ReviewState.CHANGES_REQUESTED}
+    if isinstance(found, CommandFault):
+        answer = Answer(event.subject, found.topic, found.detail)
+        return replace(told, also=answer) if verdict else answer
+    if facts.triggered:
+        return _HAD
+    approves, verb = verdict and event.state is ReviewState.APPROVED, found.verb
+    if approves and verb in {Verb.APPROVE, Verb.MERGE}:
+        return replace(told, message=replace(message, command=found))
+    if approves and verb in {Verb.STATUS, Verb.HELP, Verb.PLAN, Verb.RETRY}:
+        return replace(told, also=Answer(event.subject, "help" if verb is Verb.HELP else "status"))
+    if verdict and not approves and verb in {Verb.RUN, Verb.FIX}:
+        return told
+    return _on_command(_text_of(event), found, facts)
+
+
+def _text_of(event: Reviewed) -> Commented:
+    """The review's text as what somebody says in the conversation."""
+    return Commented(
+        subject=event.subject,
+        actor=event.reviewer,
+        comment_id=None,
+        body=event.body,
+        title="",
+        subject_body="",
+        open=event.open,
+        locked=False,
+        review_id=event.review_id,
+    )
 
 
 def _on_pull(event: PullChanged, facts: IntakeFacts) -> Action:

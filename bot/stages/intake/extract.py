@@ -79,6 +79,8 @@ def _issue_comment(fields: Fields) -> Event:
 
 def _review(fields: Fields) -> Event:
     action = fields.text("action")
+    if action == "edited":
+        return Ignored("edits of reviews do nothing; a new review does")
     if action not in {"submitted", "dismissed"}:
         return _no_concern("pull_request_review", action)
     review = fields.at("review")
@@ -94,7 +96,18 @@ def _review(fields: Fields) -> Event:
         commit_id=None if review.get("commit_id") is None else review.commit("commit_id"),
         body=review.text_or_empty("body"),
         base_ref=fields.at("pull_request").at("base").text("ref"),
+        open=fields.at("pull_request").get("state") == "open",
     )
+
+
+def _review_comment(fields: Fields) -> Event:
+    match fields.text("action"):
+        case "created":
+            return _on_line(fields)
+        case "edited":
+            return Ignored("edits of comments do nothing; a new comment does")
+        case action:
+            return _no_concern("pull_request_review_comment", action)
 
 
 def _labelled(fields: Fields, thing: Fields, *, is_pull: bool) -> Labelled:
@@ -125,6 +138,25 @@ def _commented(fields: Fields) -> Commented:
     )
 
 
+def _on_line(fields: Fields) -> Commented:
+    pull, comment = fields.at("pull_request"), fields.at("comment")
+    via = comment.at("performed_via_github_app") if comment.has("performed_via_github_app") else None
+    review = comment.get("pull_request_review_id")
+    return Commented(
+        subject=_subject(fields, pull, is_pull=True),
+        actor=_actor(fields.at("sender")),
+        comment_id=CommentId(comment.number("id")),
+        body=comment.text_or_empty("body"),
+        title=pull.text("title"),
+        subject_body=pull.text_or_empty("body"),
+        open=pull.get("state") == "open",
+        locked=pull.get("locked") is True,
+        by_app=None if via is None else via.number("id"),
+        review_id=None if review is None else ReviewId(comment.number("pull_request_review_id")),
+        on_line=True,
+    )
+
+
 def _subject(fields: Fields, thing: Fields, *, is_pull: bool) -> Subject:
     repository = fields.at("repository")
     reference = RepositoryRef(
@@ -151,4 +183,5 @@ _READERS: Mapping[str, Callable[[Fields], Event]] = {
     "issue_comment": _issue_comment,
     "pull_request": _pull_request,
     "pull_request_review": _review,
+    "pull_request_review_comment": _review_comment,
 }

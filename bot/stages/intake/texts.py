@@ -38,7 +38,8 @@ HELP = """\
 | `/agent status` | says where things are and what they cost |
 | `/agent help` | shows this |
 
-The label starts me too. Edited comments and text in quotes or code do nothing: write a new comment."""
+The label starts me too. Commands also count in the text of a review and on lines of the change. Edited comments and text in quotes or
+code do nothing: write a new comment."""
 
 _STAGES: Mapping[Stage, str] = {
     Stage.QUEUED: "waiting for its turn",

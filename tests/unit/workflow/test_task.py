@@ -133,7 +133,8 @@ class Script:
 
     async def examine(self, key: str, order: records.ExamineOrder) -> records.Examined:
         self._called("examine")
-        return self._examined.pop(0)
+        message = order.envelope.message
+        return replace(self._examined.pop(0), request=message.body if isinstance(message, ReviewMessage) else "")
 
     async def adopt(self, key: str, order: records.AdoptOrder) -> records.Adopted:
         self._called("adopt")

@@ -245,6 +245,56 @@ class TestReviews:
     def test_every_approval_goes_to_the_gate_which_says_why_one_does_not_count(self):
         assert isinstance(decide(reviewed(), working(READER)), TellTask)
 
+    def test_a_command_in_a_review_is_the_writers_and_the_review_still_counts(self):
+        told = decide(reviewed(body=f"Good.\n\n/agent merge {HASH}"), working())
+        assert isinstance(told, TellTask)
+        assert isinstance(told.message, ReviewMessage)
+        assert told.message.command == Command(Verb.MERGE, HASH)
+        asked = decide(reviewed(body="/agent status"), working())
+        assert asked == TellTask(PULL, replace(told.message, body="/agent status", command=None), also=STATUS)
+        stop = decide(reviewed(state=ReviewState.COMMENTED, body="/agent stop"), working())
+        assert stop == TellTask(PULL, CommandMessage(ANA, Command(Verb.STOP), None, ReviewId(41)), True)
+
+    def test_changes_requested_with_fix_is_one_request(self):
+        told = decide(reviewed(state=ReviewState.CHANGES_REQUESTED, body="/agent fix it"), working())
+        assert isinstance(told, TellTask)
+        assert isinstance(told.message, ReviewMessage)
+
+    def test_a_readers_command_in_a_review_does_nothing_and_the_approval_goes_to_the_gate(self):
+        told = decide(reviewed(body=f"/agent merge {HASH}"), working(READER))
+        assert isinstance(told, TellTask)
+        assert isinstance(told.message, ReviewMessage)
+        assert told.message.command is None
+        said = decide(reviewed(state=ReviewState.COMMENTED, body="/agent stop"), working(READER))
+        assert reason(said) == "the reviewer may not write"
+
+    def test_a_fault_in_a_review_is_answered_beside_what_the_review_says(self):
+        told = decide(reviewed(body="/agent dance"), working())
+        assert isinstance(told, TellTask)
+        assert told.also == Answer(PULL, "unknown", "dance")
+        assert decide(reviewed(state=ReviewState.COMMENTED, body="/agent dance"), working()) == told.also
+
+    def test_retry_in_a_review_starts_the_ended_task_again_once(self):
+        event = reviewed(state=ReviewState.COMMENTED, body="/agent retry")
+        again = decide(event, ended())
+        assert isinstance(again, StartTask)
+        assert again.trigger == "review:41"
+        assert "had its task" in reason(decide(event, replace(ended(), triggered=True)))
+
+    def test_a_dismissed_reviews_text_and_a_bots_command_nothing(self):
+        event = reviewed(state=ReviewState.DISMISSED, body="/agent stop")
+        told = decide(event, working(UNREAD))
+        assert isinstance(told, TellTask)
+        assert isinstance(told.message, ReviewMessage)
+        assert isinstance(decide(reviewed(reviewer=OTHER_BOT, body="/agent stop"), working()), Nothing)
+
+    def test_a_command_on_a_line_names_its_review_and_a_readers_is_nothing(self):
+        event = commented("/agent fix x", subject=PULL, review_id=ReviewId(41), on_line=True)
+        assert decide(event, working()) == TellTask(
+            PULL, CommandMessage(ANA, Command(Verb.FIX, "x"), ID, ReviewId(41)), answer_without_task=True
+        )
+        assert reason(decide(event, working(READER))) == "the sender may not write"
+
     def test_a_review_elsewhere_is_nothing(self):
         assert "no task" in reason(decide(reviewed(), ended()))
 
@@ -269,7 +319,13 @@ class TestPullRequestsAndIssues:
         assert decide(Ignored("because"), WRITER) == Nothing("because")
 
 
+STATUS = Answer(PULL, "status")
+
 EVENTS: list[Event] = [
+    *(reviewed(state=state, body=f"/agent merge {HASH}") for state in ReviewState),
+    *(reviewed(state=state, body="/agent stop") for state in ReviewState),
+    reviewed(state=ReviewState.COMMENTED, body="/agent dance"),
+    commented(subject=PULL, review_id=ReviewId(41), on_line=True),
     labelled(),
     labelled(label="bug"),
     labelled(actor=OTHER_BOT),

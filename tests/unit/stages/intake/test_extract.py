@@ -21,7 +21,7 @@ from bot.domain.event import (
     Reviewed,
     ReviewState,
 )
-from bot.domain.ids import UserId
+from bot.domain.ids import ReviewId, UserId
 from bot.stages.intake.extract import extract
 from tests.unit.stages.intake.builders import (
     ANA,
@@ -96,6 +96,17 @@ def test_a_review_keeps_the_commit_as_received():
     assert made == reviewed(reviewer=rob, state=ReviewState.DISMISSED)
 
 
+def test_a_comment_on_a_line_is_a_comment_with_its_review():
+    told = pull(title="Sum is wrong", body="1 + 1 = 3", locked=False)
+    made = extract(
+        "pull_request_review_comment",
+        payload("created", pull_request=told, comment=comment(pull_request_review_id=41, path="a.py", line=3)),
+    )
+    assert made == commented(subject=PULL, review_id=ReviewId(41), on_line=True)
+    alone = payload("created", pull_request=told, comment=comment(pull_request_review_id=None))
+    assert extract("pull_request_review_comment", alone) == commented(subject=PULL, on_line=True)
+
+
 @pytest.mark.parametrize("activity", list(PullActivity))
 def test_a_changed_pull_request_is_a_hint(activity: PullActivity):
     changes = {"base": {"ref": {"from": "main"}}}
@@ -124,10 +135,11 @@ def test_an_issue_that_is_gone_stops_its_task(action: str):
         (
             "pull_request_review",
             payload("edited", pull_request=pull(), review=review()),
-            "`pull_request_review.edited`",
+            "edits of reviews do nothing",
         ),
         ("pull_request_review", payload("submitted", pull_request=pull(), review=review(state="odd")), "unknown state"),
-        ("pull_request_review_comment", payload("created"), "`pull_request_review_comment`"),
+        ("pull_request_review_comment", payload("edited"), "edits of comments do nothing"),
+        ("pull_request_review_comment", payload("deleted"), "`pull_request_review_comment.deleted`"),
     ],
 )
 def test_what_does_not_concern_us_is_ignored_with_a_reason(event: str, body: dict[str, Any], reason: str):
@@ -205,7 +217,9 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=5,
 )
-EVENTS = st.sampled_from(["issues", "issue_comment", "pull_request", "pull_request_review", "ping", ""])
+EVENTS = st.sampled_from(
+    ["issues", "issue_comment", "pull_request", "pull_request_review", "pull_request_review_comment", "ping", ""]
+)
 WHOLE: list[tuple[str, dict[str, Any]]] = [
     ("issues", payload("labeled", issue=issue(), label={"name": "agent"})),
     ("issues", payload("closed", issue=issue())),
@@ -215,6 +229,7 @@ WHOLE: list[tuple[str, dict[str, Any]]] = [
     ),
     ("pull_request", payload("edited", pull_request=pull(), changes={"base": {}})),
     ("pull_request_review", payload("submitted", pull_request=pull(), review=review())),
+    ("pull_request_review_comment", payload("created", pull_request=pull(), comment=comment(pull_request_review_id=4))),
 ]
 
 
