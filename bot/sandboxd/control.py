@@ -10,17 +10,19 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from urllib.parse import parse_qsl, unquote
 
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from bot.sandboxd.answers import Refusal
 from bot.sandboxd.egress.rules import Destination, parse_entry
-from bot.sandboxd.errors import SandboxGone, TooManySandboxes, UnknownTemplateError
+from bot.sandboxd.errors import NotKept, SandboxGone, TooManySandboxes, UnknownTemplateError
 from bot.sandboxd.limits import Limits
 from bot.sandboxd.registry import Registry
 from bot.sandboxd.sandbox import Request as CreateRequest
 from bot.sandboxd.sandbox import Sandbox, State
+from bot.sandboxd.snapshots import NAME, Snapshot
 
 ENVD_VERSION = "0.5.7"
 """The SDK switches features on by it: standard input, default user, closing input, raw and gzip uploads."""
@@ -55,11 +57,13 @@ class Control:
             ("POST", "/sandboxes/{id}/timeout", self._timeout),
             ("POST", "/sandboxes/{id}/pause", self._pause),
             ("PUT", "/sandboxes/{id}/network", self._network),
+            ("POST", "/sandboxes/{id}/snapshots", self._snapshot),
+            ("GET", "/snapshots", self._snapshots),
+            ("DELETE", "/templates/{id}", self._delete_snapshot),
             ("GET", "/sandboxes/{id}/egress", self._egress),
         ]
         unserved = (
             "/sandboxes/{id}/{rest:path}",
-            "/snapshots",
             "/templates/{rest:path}",
             "/v3/templates",
             "/secrets",
@@ -107,10 +111,7 @@ class Control:
         ]
         if query.get("order") == "desc":
             matching.reverse()
-        first, limit = _count(query.get("nextToken"), 0), _count(query.get("limit"), _PAGE)
-        page, more = matching[first : first + limit], first + limit < len(matching)
-        headers = {"x-next-token": str(first + limit)} if more else {}
-        return JSONResponse([self._detail(sandbox) for sandbox in page], headers=headers)
+        return _page([self._detail(sandbox) for sandbox in matching], query)
 
     async def _connect(self, request: Request) -> Response:
         sandbox, body = self._named(request), await _body(request)
@@ -150,6 +151,36 @@ class Control:
         noted = self._named(request).gate.noted
         return JSONResponse([{"at": _iso(each.at), **asdict(each.decision)} for each in noted])
 
+    async def _snapshot(self, request: Request) -> Response:
+        """Of the files: what runs is not kept, so a request for it is refused."""
+        sandbox, body = self._named(request), await _body(request)
+        name = body.get("name") or ""
+        if body.get("memory") is not False:
+            raise Refusal(501, "this server keeps files only: ask for a snapshot with mode 'filesystem'")
+        if not isinstance(name, str) or (name and not NAME.fullmatch(name)):
+            raise Refusal(400, "a snapshot's name is of lower-case letters, digits, '-' and '_'")
+        if sandbox.state is not State.RUNNING:
+            raise Refusal(409, "the sandbox is paused")
+        try:
+            return JSONResponse(_kept(await self._registry.keep(sandbox, name)), 201)
+        except NotKept as fault:
+            raise Refusal(409, f"no snapshot was made: {fault}") from None
+
+    async def _snapshots(self, request: Request) -> Response:
+        query = request.query_params
+        if query.get("sandboxID"):
+            raise Refusal(501, "this server does not note which sandbox a snapshot is of")
+        name = query.get("name", "").removesuffix(":default")
+        found = [each for each in self._registry.snapshots.all() if not name or name in {each.id, each.name}]
+        return _page([_kept(each) for each in found], query)
+
+    async def _delete_snapshot(self, request: Request) -> Response:
+        snapshot = self._registry.snapshots.find(request.path_params["id"])
+        if snapshot is None:
+            raise Refusal(404, f"template '{request.path_params['id']}' not found")
+        self._registry.snapshots.delete(snapshot)
+        return Response(status_code=204)
+
     def _named(self, request: Request) -> Sandbox:
         sandbox = self._registry.find(request.path_params["id"])
         if sandbox is None:
@@ -168,6 +199,17 @@ class Control:
             "metadata": dict(sandbox.request.metadata),
             "allowInternetAccess": False,
         }
+
+
+def _page(rows: list[dict[str, object]], query: QueryParams) -> Response:
+    """The asked part of the rows, and in a header where the next one begins."""
+    first, limit = _count(query.get("nextToken"), 0), _count(query.get("limit"), _PAGE)
+    headers = {"x-next-token": str(first + limit)} if first + limit < len(rows) else {}
+    return JSONResponse(rows[first : first + limit], headers=headers)
+
+
+def _kept(snapshot: Snapshot) -> dict[str, object]:
+    return {"snapshotID": snapshot.id, "names": [snapshot.name] if snapshot.name else []}
 
 
 def _made(sandbox: Sandbox) -> dict[str, object]:

@@ -22,6 +22,10 @@ class SandboxGone(Exception):  # noqa: N818
         super().__init__(reason)
 
 
+class NotKept(Exception):  # noqa: N818
+    """A snapshot could not be made, or what was kept cannot be used; the message says why."""
+
+
 class AgentRefused(Exception):  # noqa: N818
     """The agent could not do what it was asked: `kind` is the name of the Python error inside."""
 

@@ -21,6 +21,8 @@ class Limits:
     tmp_bytes: int = 1024 * _MIB
     shared_memory_bytes: int = 64 * _MIB
     lifetime_seconds: int = 24 * 3600
+    snapshots: int = 50
+    snapshot_bytes: int = 10 << 30
 
     def rlimits(self) -> dict[str, int]:
         """By their names in `resource`; the agent sets them on itself, so all it starts inherits them."""

@@ -7,10 +7,11 @@ import time
 from collections.abc import Iterable
 
 from bot.sandboxd.egress.proxy import Outside
-from bot.sandboxd.errors import SandboxGone, TooManySandboxes, UnknownTemplateError
+from bot.sandboxd.errors import NotKept, SandboxGone, TooManySandboxes, UnknownTemplateError
 from bot.sandboxd.launch import Launcher
 from bot.sandboxd.limits import Limits
 from bot.sandboxd.sandbox import Request, Sandbox, State
+from bot.sandboxd.snapshots import Snapshot, Snapshots, fingerprint
 from bot.sandboxd.spares import Spares
 from bot.sandboxd.templates import Template
 
@@ -21,8 +22,14 @@ class Registry:
     """A sandbox is in here from its first answer to its end, whatever ended it."""
 
     def __init__(
-        self, templates: Iterable[Template], limits: Limits, launcher: Launcher, outside: Outside | None = None
+        self,
+        templates: Iterable[Template],
+        limits: Limits,
+        launcher: Launcher,
+        snapshots: Snapshots,
+        outside: Outside | None = None,
     ) -> None:
+        self.snapshots = snapshots
         self._outside = outside
         self._templates = {template.name: template for template in templates}
         self._limits = limits
@@ -61,11 +68,7 @@ class Registry:
                 self._made.pop(idempotency_key, None)
 
     async def _create(self, request: Request) -> Sandbox:
-        template = self._templates.get(request.template)
-        if template is None:
-            raise UnknownTemplateError(
-                f"template '{request.template}' not found; known: {', '.join(sorted(self._templates))}"
-            )
+        template, snapshot = self._find(request.template)
         if len(self._sandboxes) + self._starting >= self._limits.sandboxes:
             raise TooManySandboxes(f"this server runs at most {self._limits.sandboxes} sandboxes at once")
         self._starting += 1
@@ -77,8 +80,30 @@ class Registry:
         self._sandboxes[sandbox.id] = sandbox
         self.lease(sandbox, request.timeout_seconds)
         sandbox.run(self._forget_when_gone(sandbox))
-        await sandbox.allow(request.egress)
+        try:
+            if snapshot is not None:
+                await self.snapshots.restore(snapshot, sandbox)
+            await sandbox.allow(request.egress)
+        except (NotKept, SandboxGone) as lost:
+            await self.kill(sandbox)
+            raise UnknownTemplateError(str(lost)) from None
         return sandbox
+
+    def _find(self, wanted: str) -> tuple[Template, Snapshot | None]:
+        """The template of that name; or the snapshot of that id or name, with the template it was made on."""
+        template = self._templates.get(wanted)
+        snapshot = self.snapshots.find(wanted) if template is None else None
+        if snapshot is not None:
+            template = self._templates.get(snapshot.template)
+        if template is None or (snapshot is not None and snapshot.fingerprint != fingerprint(template)):
+            raise UnknownTemplateError(f"template '{wanted}' not found; known: {', '.join(sorted(self._templates))}")
+        return template, snapshot
+
+    async def keep(self, sandbox: Sandbox, name: str) -> Snapshot:
+        """A snapshot of a running sandbox. Raises NotKept."""
+        if name in self._templates:
+            raise NotKept(f"'{name}' is the name of a template")
+        return await self.snapshots.keep(sandbox, sandbox.template, name)
 
     async def _start(self, template: Template) -> Sandbox:
         sandbox = Sandbox(template, self._launcher.launch(template), self._outside)

@@ -58,7 +58,7 @@ class Sandbox:
         self.gone = asyncio.Event()
         self.gate = Gate(self.id, outside or Outside())
         self._opening = asyncio.Lock()
-        self._template = template
+        self.template = template
         self._launched = launched
         self._keyed: dict[int, Process] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -116,7 +116,7 @@ class Sandbox:
         subscriber, key = process.subscribe(), id(process)
         self._keyed[key] = process
         try:
-            env = environment_of(self._template, self.gate.environment(), self.request.env, command.env)
+            env = environment_of(self.template, self.gate.environment(), self.request.env, command.env)
             start = {"key": key, "argv": [command.program, *command.args], "cwd": command.cwd, "env": env}
             reply = await self._channel.call("spawn", start, fds=theirs)
         except (AgentRefused, SandboxGone, asyncio.CancelledError):

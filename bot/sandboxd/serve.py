@@ -16,6 +16,7 @@ from bot.sandboxd.launch import Launcher
 from bot.sandboxd.limits import Limits
 from bot.sandboxd.probe import prove_isolation
 from bot.sandboxd.registry import Registry
+from bot.sandboxd.snapshots import Snapshots
 from bot.sandboxd.templates import Template, base_template, python_template
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ async def running(config: Config) -> AsyncIterator[Endpoint]:
 
     templates = _templates(config)
     launcher = await asyncio.to_thread(Launcher, templates.values(), config.limits)
-    registry = Registry(templates.values(), config.limits, launcher, config.outside)
+    snapshots = Snapshots(config.home / "snapshots", config.limits)
+    registry = Registry(templates.values(), config.limits, launcher, snapshots, config.outside)
     try:
         await prove_isolation(launcher, next(iter(templates.values())))
         with _listening(config) as listener:

@@ -131,8 +131,6 @@ async def test_a_paused_sandbox_keeps_its_processes_and_its_files(endpoint, sand
 
 async def test_what_is_not_served_says_so(sandbox):
     with pytest.raises(SandboxException, match="not served"):
-        await sandbox.create_snapshot()
-    with pytest.raises(SandboxException, match="not served"):
         await sandbox.get_metrics()
     with pytest.raises(SandboxException, match="terminals"):
         await sandbox.pty.create(size=PtySize(rows=24, cols=80), on_data=print)
