@@ -28,6 +28,7 @@ from starlette.routing import Route
 
 from bot.custody.git import GitResult, git
 from bot.emulators.github import Config, Endpoint, running
+from tests.contracts.recording import Recorder
 
 OWNER, REPO = "octo-org", "hello"
 _TLS = ssl.create_default_context()  # one for all: githubkit would build one per call
@@ -110,9 +111,10 @@ def app_jwt(endpoint: Endpoint, **changes: Any) -> str:
 class Hub:
     """The stand-in, with one raw HTTP client and githubkit clients (untyped: their unions say more than a test needs)."""
 
-    def __init__(self, endpoint: Endpoint, http: httpx.AsyncClient) -> None:
+    def __init__(self, endpoint: Endpoint, http: httpx.AsyncClient, recorder: Recorder) -> None:
         self.endpoint = endpoint
         self.http = http
+        self.recorder = recorder
 
     def token(self, login: str) -> str:
         return self.endpoint.users[login].token
@@ -233,11 +235,14 @@ class Hub:
 
 @asynccontextmanager
 async def hub(config: Config | None = None) -> AsyncIterator[Hub]:
+    """The stand-in; at the end, everything that it took and answered has to fit GitHub's description."""
+    recorder = Recorder()
     async with (
-        running(config) as endpoint,
+        running(config, recorder) as endpoint,
         httpx.AsyncClient(base_url=endpoint.url, trust_env=False, timeout=20, headers={"User-Agent": "test"}) as http,
     ):
-        yield Hub(endpoint, http)
+        yield Hub(endpoint, http, recorder)
+    assert not recorder.faults, "\n".join(recorder.faults)
 
 
 async def plain_git(*args: str, directory: Path | None = None) -> GitResult:
@@ -257,3 +262,45 @@ async def expect(world: Hub, verdict: tuple[int, str], method: str, path: str, w
     answer = await world.ask(method, HOME + path, who, body)
     assert answer.status_code == verdict[0], answer.text
     assert verdict[1] in answer.text
+
+
+async def everything(world: Hub) -> None:
+    """One of each event."""
+    token = await world.mint()
+    await world.ask("POST", f"{HOME}/issues", "octo-dev", {"title": "x", "body": "y", "labels": ["agent", "new"]})
+    await world.ask("DELETE", f"{HOME}/issues/1/labels/agent", token)
+    await world.ask("PATCH", f"{HOME}/issues/1", "octo-dev", {"title": "z", "state": "closed"})
+    await world.ask("PATCH", f"{HOME}/issues/1", "octo-dev", {"state": "open"})
+    made = await world.ask("POST", f"{HOME}/issues/1/comments", token, {"body": "x"})
+    await world.ask("PATCH", f"{HOME}/issues/comments/{made.json()['id']}", token, {"body": "y"})
+    await world.ask("DELETE", f"{HOME}/issues/comments/{made.json()['id']}", token)
+    pull = await world.pull(token)
+    sha, path = pull["head"]["sha"], f"{HOME}/pulls/{pull['number']}"
+    await world.ask("PATCH", path, token, {"title": "t2", "body": "b2"})
+    other = await world.commit({"b": "b"}, parent=await world.tip(), token=token)
+    await world.branch("decoy", other, token)
+    await world.ask("PATCH", path, token, {"base": "decoy"})
+    await world.ask("PATCH", path, token, {"base": "main"})
+    await world.graphql(READY, token, id=pull["node_id"])
+    await world.graphql(DRAFT, token, id=pull["node_id"])
+    await world.ask("POST", f"{path}/requested_reviewers", token, {"reviewers": ["octo-dev"]})
+    await world.ask("POST", f"{HOME}/issues/2/labels", token, {"labels": ["agent"]})
+    line = {"path": "new.txt", "line": 1, "body": "here"}
+    review = {"event": "APPROVE", "body": "ok", "comments": [line]}
+    number = (await world.ask("POST", f"{path}/reviews", "octo-dev", review)).json()["id"]
+    await world.ask("PUT", f"{path}/reviews/{number}", "octo-dev", {"body": "really"})
+    await world.ask("PUT", f"{path}/reviews/{number}/dismissals", "octo-admin", {"message": "no"})
+    run = await world.ask("POST", f"{HOME}/check-runs", token, {"name": "gate", "head_sha": sha})
+    await world.ask("PATCH", f"{HOME}/check-runs/{run.json()['id']}", token, {"conclusion": "success"})
+    await world.ask("POST", f"{HOME}/check-runs/{run.json()['id']}/rerequest", "octo-dev")
+    await world.ask("POST", f"{HOME}/statuses/{sha}", "octo-dev", {"state": "success"})
+    second = await world.commit({"c": "c"}, parent=sha, token=token)
+    await world.advance(pull["head"]["ref"], second, token)
+    await world.ask("PATCH", path, token, {"state": "closed"})
+    await world.ask("PATCH", path, token, {"state": "open"})
+    await world.ask("DELETE", f"{HOME}/git/refs/heads/decoy", token)
+    await world.graphql(READY, token, id=pull["node_id"])
+    await world.ask("PUT", f"{path}/merge", token, {"merge_method": "squash"})
+    await world.ask("PATCH", HOME, "octo-admin", {"name": "renamed"})
+    await world.ask("PUT", f"/app/installations/{world.endpoint.installation_id}/suspended", "app")
+    await world.ask("DELETE", f"/app/installations/{world.endpoint.installation_id}/suspended", "app")

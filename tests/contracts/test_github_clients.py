@@ -15,7 +15,7 @@ from github import Auth
 from githubkit.webhooks import parse
 
 from bot.emulators.github import Config, Endpoint, load_seed, serve_forever
-from tests.contracts.github_world import DRAFT, HOME, READY, Hub, hub, receiving
+from tests.contracts.github_world import HOME, everything, hub, receiving
 
 
 def _story(endpoint: Endpoint) -> dict[str, Any]:
@@ -81,51 +81,9 @@ async def test_pygithub_tells_the_same_story():
         }
 
 
-async def _everything(world: Hub) -> None:
-    """One of each event."""
-    token = await world.mint()
-    await world.ask("POST", f"{HOME}/issues", "octo-dev", {"title": "x", "body": "y", "labels": ["agent", "new"]})
-    await world.ask("DELETE", f"{HOME}/issues/1/labels/agent", token)
-    await world.ask("PATCH", f"{HOME}/issues/1", "octo-dev", {"title": "z", "state": "closed"})
-    await world.ask("PATCH", f"{HOME}/issues/1", "octo-dev", {"state": "open"})
-    made = await world.ask("POST", f"{HOME}/issues/1/comments", token, {"body": "x"})
-    await world.ask("PATCH", f"{HOME}/issues/comments/{made.json()['id']}", token, {"body": "y"})
-    await world.ask("DELETE", f"{HOME}/issues/comments/{made.json()['id']}", token)
-    pull = await world.pull(token)
-    sha, path = pull["head"]["sha"], f"{HOME}/pulls/{pull['number']}"
-    await world.ask("PATCH", path, token, {"title": "t2", "body": "b2"})
-    other = await world.commit({"b": "b"}, parent=await world.tip(), token=token)
-    await world.branch("decoy", other, token)
-    await world.ask("PATCH", path, token, {"base": "decoy"})
-    await world.ask("PATCH", path, token, {"base": "main"})
-    await world.graphql(READY, token, id=pull["node_id"])
-    await world.graphql(DRAFT, token, id=pull["node_id"])
-    await world.ask("POST", f"{path}/requested_reviewers", token, {"reviewers": ["octo-dev"]})
-    await world.ask("POST", f"{HOME}/issues/2/labels", token, {"labels": ["agent"]})
-    line = {"path": "new.txt", "line": 1, "body": "here"}
-    review = {"event": "APPROVE", "body": "ok", "comments": [line]}
-    number = (await world.ask("POST", f"{path}/reviews", "octo-dev", review)).json()["id"]
-    await world.ask("PUT", f"{path}/reviews/{number}", "octo-dev", {"body": "really"})
-    await world.ask("PUT", f"{path}/reviews/{number}/dismissals", "octo-admin", {"message": "no"})
-    run = await world.ask("POST", f"{HOME}/check-runs", token, {"name": "gate", "head_sha": sha})
-    await world.ask("PATCH", f"{HOME}/check-runs/{run.json()['id']}", token, {"conclusion": "success"})
-    await world.ask("POST", f"{HOME}/check-runs/{run.json()['id']}/rerequest", "octo-dev")
-    await world.ask("POST", f"{HOME}/statuses/{sha}", "octo-dev", {"state": "success"})
-    second = await world.commit({"c": "c"}, parent=sha, token=token)
-    await world.advance(pull["head"]["ref"], second, token)
-    await world.ask("PATCH", path, token, {"state": "closed"})
-    await world.ask("PATCH", path, token, {"state": "open"})
-    await world.ask("DELETE", f"{HOME}/git/refs/heads/decoy", token)
-    await world.graphql(READY, token, id=pull["node_id"])
-    await world.ask("PUT", f"{path}/merge", token, {"merge_method": "squash"})
-    await world.ask("PATCH", HOME, "octo-admin", {"name": "renamed"})
-    await world.ask("PUT", f"/app/installations/{world.endpoint.installation_id}/suspended", "app")
-    await world.ask("DELETE", f"/app/installations/{world.endpoint.installation_id}/suspended", "app")
-
-
 async def test_every_event_is_complete_enough_for_githubkits_parser():
     async with receiving() as receiver, hub(Config(webhook_url=receiver.url)) as world:
-        await _everything(world)
+        await everything(world)
         await world.http.post("/_stand-in/ping")
         await world.http.post("/_stand-in/installation", json={"action": "created"})
         await world.endpoint.settle()

@@ -16,8 +16,6 @@ from bot.emulators.github.urls import Urls
 from bot.emulators.github.world import World, at_least
 
 Json = dict[str, Any]
-NEW_VERSION = "2026-03-10"
-OLD_VERSION = "2022-11-28"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from bot.emulators.github.birth import create_world, key_pair
 from bot.emulators.github.config import Config
@@ -71,12 +72,14 @@ class _Server(uvicorn.Server):
 
 
 @asynccontextmanager
-async def running(config: Config | None = None) -> AsyncIterator[Endpoint]:
-    """Serve on a loopback port of its own choosing until the block ends."""
+async def running(
+    config: Config | None = None, wrap: Callable[[ASGIApp], ASGIApp] = lambda app: app
+) -> AsyncIterator[Endpoint]:
+    """Serve on a loopback port of its own choosing until the block ends. `wrap` may put a listener around the application."""
     config = config or Config()
     with tempfile.TemporaryDirectory(prefix="github-stand-in-") as root:
         world = await create_world(config, Path(root))
-        service = Service(world, HANDLERS)
+        service = wrap(Service(world, HANDLERS))
         # asyncio turns Nagle off only where the protocol is named; without that each answer waits 40 ms for an ACK
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -90,7 +93,7 @@ async def running(config: Config | None = None) -> AsyncIterator[Endpoint]:
                 yield _endpoint(world, url)
 
 
-def _settings(service: Service, uds: str | None = None) -> uvicorn.Config:
+def _settings(service: ASGIApp, uds: str | None = None) -> uvicorn.Config:
     return uvicorn.Config(
         service,
         uds=uds,

@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 from bot.custody.git import GitError
 from bot.emulators.github.auth import NOBODY, Actor, identify
 from bot.emulators.github.body import Body
-from bot.emulators.github.call import NEW_VERSION, OLD_VERSION, Call, Handler, Reply
+from bot.emulators.github.call import Call, Handler, Reply
 from bot.emulators.github.clock import stamp
 from bot.emulators.github.control import Control
 from bot.emulators.github.errors import ApiError, forbidden, not_found
@@ -29,6 +29,7 @@ from bot.emulators.github.records import Repository
 from bot.emulators.github.router import Found, Router
 from bot.emulators.github.smart_http import SmartHttp
 from bot.emulators.github.urls import Urls
+from bot.emulators.github.versions import NEW_VERSION, OLD_VERSION, as_of
 from bot.emulators.github.world import World
 
 _PREFIX = "/api/v3"
@@ -80,7 +81,7 @@ class Service:
             answer = self._git.answer if git else self._answer
             reply = await answer(request, path, trace)
         if fault is not None:
-            reply = _misfortune(fault, self._world)
+            reply = _marked(_misfortune(fault, self._world), fault)
         self._note(request, path, trace, reply.status if reply else 0, began)
         if reply is None:
             await _break(send)
@@ -142,7 +143,8 @@ class Service:
             found=repository,
         )
         _refuse_archived(call, request.method)
-        return await self._run(found.key, call, request.method)
+        reply = await self._run(found.key, call, request.method)
+        return replace(reply, json=as_of(trace.version, reply.json))
 
     async def _run(self, key: str, call: Call, method: str) -> Reply:
         """Changes of one repository happen one after the other; reads don't wait."""
@@ -232,6 +234,11 @@ _SECONDARY = (
 )
 
 
+def _marked(reply: Reply | None, fault: Fault) -> Reply | None:
+    """An injected answer says that it is one, for whoever reads what was on the wire."""
+    return reply and replace(reply, headers={**reply.headers, "X-Stand-In-Fault": fault.kind})
+
+
 def _misfortune(fault: Fault, world: World) -> Reply | None:
     match fault.kind:
         case "drop":
@@ -259,5 +266,6 @@ async def _send(send: Send, reply: Reply) -> None:
 
 async def _break(send: Send) -> None:
     """Promise more than is sent: the server then closes the connection and the client sees it break."""
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"64")]})
+    headers = [(b"content-length", b"64"), (b"x-stand-in-fault", b"drop")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": b"{"})

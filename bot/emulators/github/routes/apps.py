@@ -28,7 +28,16 @@ async def get_app(call: Call) -> Reply:
 
 async def list_installations(call: Call) -> Reply:
     every = call.world.registry.installations.values()
-    return paged(call, [apps.installation(item, call.world.app, call.urls) for item in every])
+    return paged(call, [_listed(call, item) for item in every])
+
+
+def _listed(call: Call, item: Installation) -> dict[str, object]:
+    """In this list GitHub describes the account as user and enterprise in one, so it has the fields of both."""
+    shape = apps.installation(item, call.world.app, call.urls)
+    login, founded = item.account.login, stamp(item.created_at)
+    as_enterprise = {"name": login, "slug": login, "created_at": founded, "updated_at": founded}
+    as_user = {name: value for name, value in shape["account"].items() if name != "user_view_type"}
+    return {**shape, "account": {**as_user, **as_enterprise}}
 
 
 async def get_installation(call: Call) -> Reply:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.emulators.github.call import OLD_VERSION, Call, Handler, Reply
+from bot.emulators.github.call import Call, Handler, Reply
 from bot.emulators.github.errors import ApiError, not_found
 from bot.emulators.github.gitside import history
 from bot.emulators.github.gitside.commits import read_commit, read_commits
@@ -52,8 +52,7 @@ async def get_commit(call: Call) -> Reply:
 async def pulls_of_commit(call: Call) -> Reply:
     sha = await resolve(call)
     found = [issue for issue, pull in call.repository.pulls() if sha in (*pull.heads, pull.merge_commit_sha)]
-    old = call.version == OLD_VERSION
-    return paged(call, [pulls.simple(call.repository, issue, call.urls, old=old) for issue in found])
+    return paged(call, [pulls.simple(call.repository, issue, call.urls) for issue in found])
 
 
 async def compare(call: Call) -> Reply:

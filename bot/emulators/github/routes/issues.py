@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from bot.emulators.github.call import OLD_VERSION, Call, Handler, Reply
+from bot.emulators.github.call import Call, Handler, Reply
 from bot.emulators.github.consequences import close
 from bot.emulators.github.errors import custom, forbidden, gone, invalid, not_accessible
 from bot.emulators.github.records import Issue, Label, Repository, User
@@ -50,7 +50,7 @@ def demand_subject(call: Call, issue: Issue, level: str) -> None:
 
 
 def shape(call: Call, item: Issue) -> dict[str, Any]:
-    return issues.issue(call.repository, item, call.urls, old=call.version == OLD_VERSION)
+    return issues.issue(call.repository, item, call.urls)
 
 
 def labels_named(call: Call, names: tuple[str, ...]) -> list[Label]:

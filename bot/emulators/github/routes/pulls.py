@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.emulators.github.call import OLD_VERSION, Call, Handler, Reply
+from bot.emulators.github.call import Call, Handler, Reply
 from bot.emulators.github.consequences import compute_mergeable, dismiss_approvals, refresh
 from bot.emulators.github.errors import ApiError, custom, forbidden, invalid, unprocessable
 from bot.emulators.github.gitside import history
@@ -24,10 +24,6 @@ _MOST_BYTES = 1024 * 1024
 _LISTED_FILES = 3000
 
 
-def _old(call: Call) -> bool:
-    return call.version == OLD_VERSION
-
-
 async def list_pulls(call: Call) -> Reply:
     found = call.repository.pulls()
     state = call.query.get("state", "open")
@@ -40,7 +36,7 @@ async def list_pulls(call: Call) -> Reply:
     if base:
         found = [(issue, pull) for issue, pull in found if pull.base_ref == base]
     found.sort(key=lambda pair: pair[0].number, reverse=call.query.get("direction", "desc") == "desc")
-    return paged(call, [pulls.simple(call.repository, issue, call.urls, old=_old(call)) for issue, _ in found])
+    return paged(call, [pulls.simple(call.repository, issue, call.urls) for issue, _ in found])
 
 
 async def create_pull(call: Call) -> Reply:
@@ -70,7 +66,7 @@ async def create_pull(call: Call) -> Reply:
     await call.bare.force(f"refs/pull/{issue.number}/head", head_sha)
     await refresh(call.world, scene(call), issue)
     on_pull(scene(call), "opened", issue)
-    shape = pulls.pull(call.repository, issue, call.urls, old=_old(call))
+    shape = pulls.pull(call.repository, issue, call.urls)
     return Reply(shape, 201, headers={"Location": shape["url"]})
 
 
@@ -120,7 +116,7 @@ async def get_pull(call: Call) -> Reply:
     issue, pull = call.pull()
     if "diff" in call.accept or "patch" in call.accept:
         return await _diff(call, pull)
-    shape = pulls.pull(call.repository, issue, call.urls, old=_old(call))
+    shape = pulls.pull(call.repository, issue, call.urls)
     if pull.mergeable is None and issue.state == "open":
         call.world.start(compute_mergeable(call.world, scene(call), issue))
     return Reply(shape)
@@ -176,7 +172,7 @@ async def update_pull(call: Call) -> Reply:
     if state:
         await _check_reopening(call, issue, pull, state)
         set_state(scene(call), issue, state, None)
-    return Reply(pulls.pull(call.repository, issue, call.urls, old=_old(call)))
+    return Reply(pulls.pull(call.repository, issue, call.urls))
 
 
 async def _retarget(call: Call, issue: Issue, pull: Pull, base: str) -> dict[str, Any]:
@@ -250,7 +246,7 @@ async def request_reviewers(call: Call) -> Reply:
         if person not in pull.requested_reviewers:
             pull.requested_reviewers.append(person)
             on_pull(scene(call), "review_requested", issue, requested_reviewer=people.user(person, call.urls))
-    return Reply(pulls.simple(call.repository, issue, call.urls, old=_old(call)), 201)
+    return Reply(pulls.simple(call.repository, issue, call.urls), 201)
 
 
 async def remove_requested(call: Call) -> Reply:
@@ -260,7 +256,7 @@ async def remove_requested(call: Call) -> Reply:
         if person is not None and person in pull.requested_reviewers:
             pull.requested_reviewers.remove(person)
             on_pull(scene(call), "review_request_removed", issue, requested_reviewer=people.user(person, call.urls))
-    return Reply(pulls.simple(call.repository, issue, call.urls, old=_old(call)))
+    return Reply(pulls.simple(call.repository, issue, call.urls))
 
 
 HANDLERS: dict[str, Handler] = {

@@ -6,13 +6,14 @@ import base64
 from typing import Any
 from urllib.parse import quote
 
-from bot.emulators.github.call import OLD_VERSION, Call, Handler, Json, Reply
+from bot.emulators.github.call import Call, Handler, Json, Reply
 from bot.emulators.github.errors import ApiError, custom, not_found
 from bot.emulators.github.gitside.bare import TreeEntry
 from bot.emulators.github.gitside.commits import read_commit
 from bot.emulators.github.routes.paging import paged
 from bot.emulators.github.routes.scene import scene
 from bot.emulators.github.shapes import gitdata, people, repositories
+from bot.emulators.github.versions import OLD_VERSION
 from bot.emulators.github.webhooks.events import on_repository
 from bot.emulators.github.world import ROLES, at_least
 
@@ -24,10 +25,7 @@ def _full(call: Call) -> Json:
     role = None
     if call.actor.kind == "person":
         role = call.world.role(call.repository, call.user)
-    shape = repositories.full(call.repository, call.urls, role)
-    if call.version != OLD_VERSION:
-        shape.pop("has_downloads")
-    return shape
+    return repositories.full(call.repository, call.urls, role)
 
 
 async def get_repository(call: Call) -> Reply:

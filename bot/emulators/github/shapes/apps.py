@@ -33,8 +33,6 @@ def app(item: App, urls: Urls) -> dict[str, Any]:
 def installation(item: Installation, owner: App, urls: Urls) -> dict[str, Any]:
     return {
         "id": item.id,
-        "node_id": item.node_id,
-        "client_id": owner.client_id,
         "account": user(item.account, urls),
         "repository_selection": "selected",
         "access_tokens_url": urls.api(f"app/installations/{item.id}/access_tokens"),

@@ -19,7 +19,7 @@ def association(repository: Repository, person: User) -> str:
     )
 
 
-def issue(repository: Repository, item: Issue, urls: Urls, *, old: bool = False) -> dict[str, Any]:
+def issue(repository: Repository, item: Issue, urls: Urls) -> dict[str, Any]:
     """One issue; a pull request carries the extra key by which clients tell it apart."""
     base = urls.repo(repository.full_name)
     api = f"{base}/issues/{item.number}"
@@ -40,6 +40,7 @@ def issue(repository: Repository, item: Issue, urls: Urls, *, old: bool = False)
         "labels": [label(one, base) for one in item.labels],
         "state": item.state,
         "locked": item.locked,
+        "assignee": assignees[0] if assignees else None,
         "assignees": assignees,
         "milestone": None,
         "comments": len(item.comments),
@@ -55,8 +56,6 @@ def issue(repository: Repository, item: Issue, urls: Urls, *, old: bool = False)
         "performed_via_github_app": None,
         "state_reason": item.state_reason,
     }
-    if old:
-        shape["assignee"] = assignees[0] if assignees else None
     if item.pull:
         shape["draft"] = item.pull.draft
         shape["pull_request"] = _pull_link(repository, item, urls)

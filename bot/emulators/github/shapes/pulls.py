@@ -1,22 +1,23 @@
-"""Pull requests, reviews and review comments as JSON, in both API versions."""
+"""Pull requests, reviews and review comments as JSON."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from bot.emulators.github.clock import stamp, stamp_or_none
-from bot.emulators.github.records import Issue, Pull, Repository, Review, ReviewComment
+from bot.emulators.github.records import Issue, Label, Pull, Repository, Review, ReviewComment
 from bot.emulators.github.shapes.issues import association
 from bot.emulators.github.shapes.people import label, rollup, user, user_or_none
 from bot.emulators.github.shapes.repositories import repository as repository_shape
 from bot.emulators.github.urls import Urls
 
 
-def pull(repository: Repository, item: Issue, urls: Urls, *, old: bool) -> dict[str, Any]:
+def pull(repository: Repository, item: Issue, urls: Urls) -> dict[str, Any]:
     """The full form, with the fields that need computing."""
     facts = _pull(item)
     return {
-        **simple(repository, item, urls, old=old),
+        **simple(repository, item, urls),
+        "labels": [label(one, urls.repo(repository.full_name)) for one in item.labels],
         "merged": facts.merged,
         "mergeable": None if facts.merged or item.state == "closed" else facts.mergeable,
         "rebaseable": None if facts.merged or item.state == "closed" else facts.mergeable,
@@ -43,13 +44,13 @@ def mergeable_state(repository: Repository, item: Issue) -> str:
     return "blocked" if facts.base_ref in repository.protections else "clean"
 
 
-def simple(repository: Repository, item: Issue, urls: Urls, *, old: bool) -> dict[str, Any]:
-    """The form that lists carry; 2026-03-10 dropped `merge_commit_sha` and `assignee`."""
+def simple(repository: Repository, item: Issue, urls: Urls) -> dict[str, Any]:
+    """The form that lists carry."""
     facts = _pull(item)
     page = urls.html(f"{repository.full_name}/pull/{item.number}")
     assignees = [user(person, urls) for person in item.assignees]
     links = _addresses(repository, item, urls)
-    shape: dict[str, Any] = {
+    return {
         "url": links["self"],
         "id": facts.id,
         "node_id": facts.node_id,
@@ -67,10 +68,12 @@ def simple(repository: Repository, item: Issue, urls: Urls, *, old: bool) -> dic
         "updated_at": stamp(item.updated_at),
         "closed_at": stamp_or_none(item.closed_at),
         "merged_at": stamp_or_none(facts.merged_at),
+        "assignee": assignees[0] if assignees else None,
         "assignees": assignees,
+        "merge_commit_sha": facts.merge_commit_sha,
         "requested_reviewers": [user(person, urls) for person in facts.requested_reviewers],
         "requested_teams": [],
-        "labels": [label(one, urls.repo(repository.full_name)) for one in item.labels],
+        "labels": [_listed_label(one, urls.repo(repository.full_name)) for one in item.labels],
         "milestone": None,
         "draft": facts.draft,
         "commits_url": links["commits"],
@@ -85,10 +88,11 @@ def simple(repository: Repository, item: Issue, urls: Urls, *, old: bool) -> dic
         "auto_merge": None,
         "active_lock_reason": None,
     }
-    if old:
-        shape["assignee"] = assignees[0] if assignees else None
-        shape["merge_commit_sha"] = facts.merge_commit_sha
-    return shape
+
+
+def _listed_label(one: Label, repository_url: str) -> dict[str, Any]:
+    """GitHub describes the description of a label as text here, and as text or null everywhere else."""
+    return {**label(one, repository_url), "description": one.description or ""}
 
 
 def _pull(item: Issue) -> Pull:

@@ -137,7 +137,7 @@ def ping(world: World, urls: Urls) -> None:
 
 
 def on_issue(scene: Scene, action: str, item: Issue, **extra: Any) -> None:
-    emit(scene, "issues", action, issue=issues.issue(scene.repository, item, scene.urls, old=True), **extra)
+    emit(scene, "issues", action, issue=issues.issue(scene.repository, item, scene.urls), **extra)
 
 
 def on_pull(scene: Scene, action: str, item: Issue, **extra: Any) -> None:
@@ -146,7 +146,7 @@ def on_pull(scene: Scene, action: str, item: Issue, **extra: Any) -> None:
         "pull_request",
         action,
         number=item.number,
-        pull_request=pulls.pull(scene.repository, item, scene.urls, old=True),
+        pull_request=pulls.pull(scene.repository, item, scene.urls),
         **extra,
     )
 
@@ -170,7 +170,7 @@ def on_comment(scene: Scene, action: str, item: Issue, comment: Comment, **extra
         scene,
         "issue_comment",
         action,
-        issue=issues.issue(scene.repository, item, scene.urls, old=True),
+        issue=issues.issue(scene.repository, item, scene.urls),
         comment=issues.comment(scene.repository, comment, scene.urls, app=app),
         **extra,
     )
@@ -183,7 +183,7 @@ def on_review(scene: Scene, action: str, item: Issue, review: Review, **extra: A
         "pull_request_review",
         action,
         review={**shape, "state": review.state.lower(), "body": review.body or None},
-        pull_request=pulls.simple(scene.repository, item, scene.urls, old=True),
+        pull_request=pulls.simple(scene.repository, item, scene.urls),
         **extra,
     )
 
@@ -194,7 +194,7 @@ def on_review_comment(scene: Scene, action: str, item: Issue, comment: ReviewCom
         "pull_request_review_comment",
         action,
         comment=pulls.review_comment(scene.repository, comment, scene.urls),
-        pull_request=pulls.simple(scene.repository, item, scene.urls, old=True),
+        pull_request=pulls.simple(scene.repository, item, scene.urls),
         **extra,
     )
 
