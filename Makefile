@@ -1,6 +1,6 @@
 # Every target sets up what it needs; nothing has to be installed by hand.
 .DEFAULT_GOAL := help
-.PHONY: histories gate-histories help setup demo test check lint types architecture unit contracts attacks scenarios test-real serve bench-retrieval bench-index bench-sandbox bench-custody lock clean
+.PHONY: crash histories gate-histories help setup demo test check lint types architecture unit contracts clients attacks scenarios test-real serve bench-retrieval bench-index bench-sandbox bench-custody lock clean
 BIN := .venv/bin
 PYTEST := $(BIN)/pytest -q -n 2 --dist loadfile
 
@@ -32,7 +32,10 @@ architecture: setup
 unit: setup
 	@$(PYTEST) tests/unit
 
-contracts: setup
+clients: setup
+	@scripts/setup.sh clients
+
+contracts: setup clients
 	@$(PYTEST) tests/contracts
 
 attacks: setup ## The attack corpus
@@ -47,7 +50,13 @@ gate-histories: setup ## N random histories of the gate: seeds and counts as JSO
 scenarios: setup
 	@$(PYTEST) -m "not real" tests/scenarios
 
-test: check unit contracts attacks histories scenarios ## Everything CI runs
+# One run for all, the longest first: stories mostly wait, so a third process keeps two processors busy.
+test: check ## Everything CI runs
+	@$(PYTEST) -n 3 --no-loadscope-reorder -m "not real" \
+	  tests/scenarios tests/contracts tests/attacks tests/histories tests/unit
+
+crash: setup ## N stories (20), the product killed at random requests: strikes and faults as JSON
+	@$(BIN)/python -m tests.scenarios.storms $(or $(N),20) --first $(or $(FIRST),0)
 
 test-real: setup ## The pipeline on real open-source projects, all of it
 	@$(BIN)/pytest -q tests/scenarios/test_real_projects.py
@@ -66,9 +75,9 @@ bench-custody: setup ## A repository of 6,000 files into a sandbox, and its chan
 	@$(BIN)/python -m bench.custody
 
 lock: setup ## Lock the dependencies anew, with hashes
-	@for name in bootstrap runtime dev semgrep sandbox real-tools; do \
+	@for name in bootstrap runtime dev semgrep sandbox real-tools node; do \
 	  .venv-setup/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 	    --output-file requirements/$$name.txt requirements/$$name.in; done
 
 clean: ## Remove what setup installed
-	@rm -rf .venv .venv-setup .venv-semgrep .venv-sandbox .venv-real .cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf .venv .venv-setup .venv-semgrep .venv-sandbox .venv-real .venv-clients .cache .mypy_cache .ruff_cache .hypothesis

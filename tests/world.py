@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx
+from starlette.types import ASGIApp
 
 from bot.demo.people import Person, Refused
 from bot.emulators.anthropic import server as anthropic
@@ -235,10 +236,11 @@ async def world(
     settings: Mapping[str, str] | None = None,
     started: bool = True,
     more: Mapping[str, Mapping[str, str]] | None = None,
+    around: Callable[[ASGIApp], ASGIApp] = lambda app: app,
 ) -> AsyncIterator[World]:
     """The stand-ins up, the product started. `files` is the repository's content; `settings` more environment for the product.
 
-    `more` are further repositories by full name (`World.at`).
+    `more` are further repositories by full name (`World.at`); `around` may put a listener around GitHub's stand-in.
     """
     label = LabelSeed(LABEL, "5319e7", "Hand this to the agent")
     first = RepositorySeed(
@@ -247,7 +249,7 @@ async def world(
     others = [RepositorySeed(name, contents=content, labels=(label,)) for name, content in (more or {}).items()]
     async with AsyncExitStack() as stack:
         hub = await stack.enter_async_context(
-            github.running(GithubConfig(seed=Seed(users=USERS, repositories=(first, *others))))
+            github.running(GithubConfig(seed=Seed(users=USERS, repositories=(first, *others))), around)
         )
         model = await stack.enter_async_context(anthropic.running(AnthropicConfig(brain=brain)))
         client = await stack.enter_async_context(httpx.AsyncClient(timeout=30, trust_env=False))

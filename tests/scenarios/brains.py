@@ -1,4 +1,4 @@
-"""Small scripted models for scenarios: one-file repositories, one step, quick to work."""
+"""Small scripted models for scenarios: one-file repositories, one step, quick to work; the demo and the real projects bring pytest."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from bot.emulators.anthropic.brain import BrainAnswer, BrainRequest, Text, Think
 FILES: Mapping[str, str] = {
     "calc.py": "def add(a, b):\n    return a + b\n\n\ndef double(a):\n    return a + a\n",
     "test_calc.py": (
-        "import calc\n\n\ndef test_add():\n    assert calc.add(1, 2) == 3\n\n\n"
-        "def test_double():\n    assert calc.double(4) == 8\n"
+        "import unittest\n\nimport calc\n\n\nclass CalcTest(unittest.TestCase):\n"
+        "    def test_add(self):\n        self.assertEqual(calc.add(1, 2), 3)\n\n"
+        "    def test_double(self):\n        self.assertEqual(calc.double(4), 8)\n"
     ),
-    ".github/pullwright.toml": 'test = "python -m pytest -q -p no:cacheprovider"\n',
+    ".github/pullwright.toml": 'test = "python -m unittest -v"\n',
 }
 
 Call = tuple[str, Mapping[str, Any]]
 
 TRIPLE = "\n\ndef triple(a):\n    return 3 * a\n"
-TEST_TRIPLE = "\n\ndef test_triple():\n    assert calc.triple(2) == 6\n"
+LAST_TEST = "        self.assertEqual(calc.double(4), 8)\n"
+TEST_TRIPLE = "\n    def test_triple(self):\n        self.assertEqual(calc.triple(2), 6)\n"
 
 
 def plan(*paths: str, title: str = "Add triple") -> str:
@@ -53,7 +55,7 @@ GOOD: Sequence[Sequence[Call]] = (
     [("read", {"path": "calc.py"}), ("read", {"path": "test_calc.py"})],
     [
         append("calc.py", "    return a + a\n", TRIPLE),
-        append("test_calc.py", "    assert calc.double(4) == 8\n", TEST_TRIPLE),
+        append("test_calc.py", LAST_TEST, TEST_TRIPLE),
         finish("triple is there and tested."),
     ],
 )

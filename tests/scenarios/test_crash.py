@@ -29,31 +29,20 @@ async def test_a_kill_in_the_middle_of_coding_loses_nothing_and_repeats_nothing(
         await here.pull_when(pull["number"], "ready", lambda p: not p["draft"])
 
 
-async def test_a_kill_while_a_review_is_awaited_keeps_the_approval_path(tmp_path: Path):
+async def test_what_people_say_while_nobody_serves_is_heard_after_the_next_start(tmp_path: Path):
     async with world(StepBrain(), tmp_path, contents=FILES) as here:
         issue = await here.ask("Add triple")
         pull = await here.draft()
         number = pull["number"]
         await here.kill()
-        await here.start()
         await here.robin.review(number)
+        await here.hub.settle()
+        assert any(d.event == "pull_request_review" and d.status != "OK" for d in here.hub.world.courier.log)
+        await here.start()
         await here.pull_when(number, "ready", lambda p: not p["draft"])
         await here.kill()
         await here.start()
         await here.robin.comment(number, f"/agent merge {digest_in(pull)[:12]}")
         await here.pull_when(number, "merged", lambda p: p["merged"])
         await here.says(issue, "Merged")
-        assert await comments_by_bot(here, issue) == 1
-
-
-async def test_a_delivery_that_came_while_nobody_served_is_not_lost(tmp_path: Path):
-    async with world(StepBrain(), tmp_path, contents=FILES) as here:
-        issue = await here.ask("Add triple")
-        pull = await here.draft()
-        await here.kill()
-        await here.robin.review(pull["number"])
-        await here.hub.settle()
-        assert any(d.event == "pull_request_review" and d.status != "OK" for d in here.hub.world.courier.log)
-        await here.start()
-        await here.pull_when(pull["number"], "ready", lambda p: not p["draft"])
         assert await comments_by_bot(here, issue) == 1

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scenarios.brains import FILES, StepBrain, append, edit, finish
+from tests.scenarios.brains import FILES, LAST_TEST, StepBrain, append, edit, finish
 from tests.scenarios.town import MERGING, UNTESTED, Town
 from tests.world import World, digest_in, world
 
@@ -114,7 +114,7 @@ async def test_a_moved_base_is_tested_before_anything_lands(here: World):
 
 async def test_a_moved_base_that_breaks_the_merge_result_keeps_the_gate_closed(here: World):
     _, number = await drafted(here)
-    extra = "import calc\n\n\ndef test_only_two():\n    assert not hasattr(calc, 'triple')\n"
+    extra = "import unittest, calc\n\n\nclass Limit(unittest.TestCase):\n    def test_only_two(self):\n        assert not hasattr(calc, 'triple')\n"
     await here.carl.push("main", "test_limit.py", extra, "Nobody may add triple")
     await here.robin.review(number)
     await here.gate_says(number, "moved on")
@@ -162,7 +162,7 @@ async def test_the_same_failure_twice_ends_with_a_reason_and_no_pull_request(tow
     wrong = (
         [edit("calc.py", "    return a + b\n", "    return a - b\n"), finish()],
         [
-            append("test_calc.py", "    assert calc.double(4) == 8\n", "\n\ndef test_more():\n    assert True\n"),
+            append("test_calc.py", LAST_TEST, "\n    def test_more(self):\n        assert True\n"),
             finish(),
         ],
     )

@@ -9,7 +9,8 @@ from collections.abc import Set as AbstractSet
 from bot.domain.event import FailedDelivery
 from bot.domain.ids import DeliveryId
 
-MOST_ATTEMPTS = 5
+MOST_ATTEMPTS = 20
+"""More than a service that starts again and again makes; fewer than a delivery that can never be taken would."""
 MOST_AT_ONCE = 100
 
 
