@@ -51,7 +51,7 @@ scenarios: setup
 	@$(PYTEST) -m "not real" tests/scenarios
 
 # One run for all, the longest first: stories mostly wait, so a third process keeps two processors busy.
-test: check ## Everything CI runs
+test: check clients ## Everything CI runs
 	@$(PYTEST) -n 3 --no-loadscope-reorder -m "not real" \
 	  tests/scenarios tests/contracts tests/attacks tests/histories tests/unit
 
