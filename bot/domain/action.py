@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from bot.domain.event import Actor, PullActivity, ReviewState, Subject
-from bot.domain.ids import CommentId, CommitId, ReviewId
+from bot.domain.event import Actor, Closing, PullActivity, ReviewState, Subject
+from bot.domain.ids import CommentId, CommitId, InstallationId, RepositoryId, ReviewId
 
 
 class Verb(StrEnum):
@@ -86,9 +86,10 @@ class PullMessage:
 
 @dataclass(frozen=True, slots=True)
 class ClosedMessage:
-    """The issue was closed: stop."""
+    """What the task stands on is gone: stop."""
 
     actor: Actor
+    why: Closing = Closing.ISSUE_CLOSED
     kind: Literal["closed"] = "closed"
 
 
@@ -121,6 +122,16 @@ class TellTask:
 
 
 @dataclass(frozen=True, slots=True)
+class TellTasks:
+    """Hand a message to every live task of these repositories; without any, of the installation."""
+
+    installation: InstallationId
+    repositories: tuple[RepositoryId, ...]
+    message: ClosedMessage
+    kind: Literal["tell_tasks"] = "tell_tasks"
+
+
+@dataclass(frozen=True, slots=True)
 class Nothing:
     """Do nothing, and say why in the log and in `pullwright replay`."""
 
@@ -128,4 +139,4 @@ class Nothing:
     kind: Literal["nothing"] = "nothing"
 
 
-Action = StartTask | TellTask | Answer | Nothing
+Action = StartTask | TellTask | TellTasks | Answer | Nothing

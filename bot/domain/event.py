@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
-from bot.domain.ids import CommentId, CommitId, DeliveryId, ReviewId, UserId
+from bot.domain.ids import CommentId, CommitId, DeliveryId, InstallationId, RepositoryId, ReviewId, UserId
 from bot.domain.repository import RepositoryRef
 
 
@@ -126,13 +126,61 @@ class PullChanged:
     kind: Literal["pull_changed"] = "pull_changed"
 
 
+class Closing(StrEnum):
+    """What takes the ground from under a task."""
+
+    ISSUE_CLOSED = "issue_closed"
+    ISSUE_DELETED = "issue_deleted"
+    ISSUE_TRANSFERRED = "issue_transferred"
+    LABEL_REMOVED = "label_removed"
+    ARCHIVED = "archived"
+    DELETED = "deleted"
+    TRANSFERRED = "transferred"
+    PUBLICIZED = "publicized"
+    REMOVED = "removed"
+    UNINSTALLED = "uninstalled"
+    SUSPENDED = "suspended"
+
+
 @dataclass(frozen=True, slots=True)
 class IssueClosed:
     """The issue was closed, deleted or transferred: a task on it stops."""
 
     subject: Subject
     actor: Actor
+    why: Closing = Closing.ISSUE_CLOSED
     kind: Literal["issue_closed"] = "issue_closed"
+
+
+@dataclass(frozen=True, slots=True)
+class Unlabelled:
+    """A label was taken off an issue or pull request."""
+
+    subject: Subject
+    actor: Actor
+    label: str
+    kind: Literal["unlabelled"] = "unlabelled"
+
+
+@dataclass(frozen=True, slots=True)
+class CommentDeleted:
+    """A comment is gone; a task that it started keeps the text as it was."""
+
+    subject: Subject
+    actor: Actor
+    comment_id: CommentId
+    kind: Literal["comment_deleted"] = "comment_deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class GroundLost:
+    """The App may not work in these repositories any more, or not as before; without any: in none of the installation."""
+
+    installation: InstallationId
+    repositories: tuple[RepositoryId, ...]
+    actor: Actor
+    why: Closing
+    kind: Literal["ground_lost"] = "ground_lost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,4 +191,4 @@ class Ignored:
     kind: Literal["ignored"] = "ignored"
 
 
-Event = Labelled | Commented | Reviewed | PullChanged | IssueClosed | Ignored
+Event = Labelled | Unlabelled | Commented | CommentDeleted | Reviewed | PullChanged | IssueClosed | GroundLost | Ignored

@@ -7,10 +7,21 @@ from dataclasses import dataclass
 
 import structlog
 
-from bot.domain.action import Action, Answer, CommandMessage, Nothing, StartTask, TellTask, Verb
-from bot.domain.event import Actor, Subject
+from bot.domain.action import (
+    Action,
+    Answer,
+    ClosedMessage,
+    CommandMessage,
+    Nothing,
+    StartTask,
+    TaskMessage,
+    TellTask,
+    TellTasks,
+    Verb,
+)
+from bot.domain.event import Closing, Subject
 from bot.domain.ids import DeliveryId, TaskId
-from bot.domain.task import TaskSpec
+from bot.domain.task import Ending, TaskSpec
 from bot.policy.facts import MayStart, Person
 from bot.providers.forge.port import ForgeGone, ForgeRefused
 from bot.providers.journal.port import Journal
@@ -48,6 +59,25 @@ class _Started:
 @dataclass(frozen=True, slots=True)
 class _Found:
     record: TaskRecord | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Several:
+    tasks: tuple[TaskId, ...]
+
+
+def _at_once(message: TaskMessage, record: TaskRecord) -> Ending | None:
+    """The ending that a message brings whatever the task does just now.
+
+    A merge closes the issue as well, so with a pull request the task looks first which of the two it was.
+    """
+    match message:
+        case CommandMessage(actor=actor, command=command) if command.verb is Verb.STOP:
+            return endings.stopped(actor.login)
+        case ClosedMessage(actor=actor, why=why) if why is not Closing.ISSUE_CLOSED or record.pull_number is None:
+            return endings.closed(why, actor.login)
+        case _:
+            return None
 
 
 async def route(delivery_id: DeliveryId, *, services: Services, journal: Journal, post: Post) -> str:
@@ -91,6 +121,8 @@ class _Router:
                 return await self._start(action)
             case TellTask():
                 return await self._tell(action)
+            case TellTasks():
+                return await self._tell_all(action)
             case Answer():
                 await self._answer(action)
                 return f"answered: {action.topic}"
@@ -130,8 +162,8 @@ class _Router:
                 comment = message.comment_id if isinstance(message, CommandMessage) else None
                 await self._answer(Answer(action.subject, "no_task", "", comment))
             return "nothing: no live task"
-        if isinstance(message, CommandMessage) and message.command.verb is Verb.STOP:
-            await self.journal.step("stop", lambda: self._stop(record.spec.id, message.actor), bool)
+        if (ending := _at_once(message, record)) is not None:
+            await self.journal.step("stop", lambda: self._stop(record.spec.id, ending), bool)
         envelope = Envelope(message, self.delivery.id, self.delivery.received_at)
         await self.post.send(record.spec.id, envelope)
         if action.also is not None:
@@ -144,9 +176,29 @@ class _Router:
         live = await tasks.live(subject.repository.id, subject.number)
         return _Found(live or await tasks.latest(subject.repository.id, subject.number))
 
-    async def _stop(self, task: TaskId, actor: Actor) -> bool:
+    async def _tell_all(self, action: TellTasks) -> str:
+        """Each live task there hears of it, and ends at once."""
+        found = await self.journal.step("find", lambda: self._all(action), _Several)
+        ending = endings.closed(action.message.why, action.message.actor.login)
+        for task in found.tasks:
+            await self.journal.step(f"stop:{task}", lambda task=task: self._stop(task, ending), bool)  # type: ignore[misc]
+            delivery = DeliveryId(f"{self.delivery.id}:{task}")
+            await self.post.send(task, Envelope(action.message, delivery, self.delivery.received_at))
+        return f"told {len(found.tasks)} tasks: {action.message.why.value}"
+
+    async def _all(self, action: TellTasks) -> _Several:
+        live = [record.spec for record in await self.services.tasks.living()]
+        mine = (
+            spec.id
+            for spec in live
+            if spec.subject.repository.id in action.repositories
+            or (not action.repositories and spec.subject.repository.installation_id == action.installation)
+        )
+        return _Several(tuple(mine))
+
+    async def _stop(self, task: TaskId, ending: Ending) -> bool:
         """End it in the store at once: every further act of the task looks there first."""
-        await self.services.tasks.end(task, endings.stopped(actor.login))
+        await self.services.tasks.end(task, ending)
         return True
 
     async def _answer(self, answer: Answer) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.domain.action import ClosedMessage, Command, CommandMessage, PullMessage, ReviewMessage, TaskMessage, Verb
-from bot.domain.event import PullActivity
+from bot.domain.event import Closing, PullActivity
 from bot.domain.event import ReviewState as GithubReview
 from bot.domain.ids import CommitId, ReviewId, StepId
 from bot.domain.plan import Step
@@ -58,12 +58,17 @@ def review_of(message: TaskMessage) -> ReviewId | None:
 
 def plain_ending(envelope: Envelope) -> Ending | None:
     match envelope.message:
-        case ClosedMessage():
-            return texts.issue_closed()
+        case ClosedMessage(actor=actor, why=why):
+            return texts.closed(why, actor.login)
         case CommandMessage(actor=actor, command=command) if command.verb is Verb.STOP:
             return texts.stopped(actor.login)
         case _:
             return None
+
+
+def may_be_a_merge(envelope: Envelope) -> bool:
+    """Merging a pull request closes its issue, too; which of the two is heard of first is chance."""
+    return isinstance(envelope.message, ClosedMessage) and envelope.message.why is Closing.ISSUE_CLOSED
 
 
 def is_own_echo(envelope: Envelope, state: ReviewState) -> bool:
@@ -101,7 +106,7 @@ def landing_mode(envelope: Envelope, state: ReviewState, examined: Examined, pre
             return LandingMode.MERGE if state.approval.digest.startswith(command.argument) else None
         case ReviewMessage() | CommandMessage() if examined.given:
             return prepared.settings.landing
-        case PullMessage(merged=True) if state.approval is not None:
+        case PullMessage(merged=True) | ClosedMessage() if state.approval is not None:
             return LandingMode.MERGE
         case _:
             return None

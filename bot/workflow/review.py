@@ -54,6 +54,8 @@ async def publish(context: TaskContext, order: PublishOrder) -> Published:
         decision = await judging.may_publish(context, order, branch)
         if not decision.allowed:
             raise TaskEnded(texts.policy_denied(decision))
+        if await (await context.forge()).branch_head(order.prepared.base_ref) is None:
+            raise TaskEnded(texts.base_gone(order.prepared.base_ref))
         return await publishing.publish_commit(
             VerifiedChange(order.verified.change, order.verified.verdict),
             forge=await context.forge(),

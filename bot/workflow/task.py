@@ -157,7 +157,7 @@ class _Pipeline:
                 return texts.stale()
             ending = messages.plain_ending(envelope)
             if ending is not None:
-                return ending
+                return await self._merged_meanwhile(prepared, plan, state, envelope) or ending
             if messages.is_own_echo(envelope, state):
                 continue
             if messages.asks_for_plan(envelope):
@@ -175,6 +175,17 @@ class _Pipeline:
             if isinstance(step, Ending):
                 return step
             state, stage, note = step
+
+    async def _merged_meanwhile(
+        self, prepared: Prepared, plan: Plan, state: ReviewState, envelope: Envelope
+    ) -> Ending | None:
+        """When a merge closed the issue, what became of the merge counts."""
+        if not messages.may_be_a_merge(envelope):
+            return None
+        self.counter += 1
+        examined = await self.conductor.examine(f"review:{self.counter}", ExamineOrder(state, envelope, prepared))
+        step = await self._consider(prepared, plan, state, envelope) if examined.merged else None
+        return step if isinstance(step, Ending) else None
 
     async def _consider(
         self, prepared: Prepared, plan: Plan, state: ReviewState, envelope: Envelope

@@ -55,8 +55,8 @@ def _view(context: TaskContext, stage: Stage, progress: Progress, ending: Ending
 async def _post(context: TaskContext, view: StatusView) -> None:
     """A comment that cannot be posted (locked issue) never stops the work."""
     view = replace(view, cost=await context.cost())
-    bot = await context.services.forges.bot()
     try:
+        bot = await context.services.forges.bot()
         await post_sticky(
             await context.forge(),
             context.spec.subject.number,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bot.domain.decision import Decision
+from bot.domain.event import Closing
 from bot.domain.ids import CommitId, Digest, short
 from bot.domain.pull import Approval
 from bot.domain.task import Ending, Stage
@@ -48,8 +49,34 @@ def stopped(login: str) -> Ending:
     return Ending(Stage.CANCELLED, f"Stopped by {login}.", f"What was done so far stays where it is. {_RETRY}")
 
 
-def issue_closed() -> Ending:
-    return Ending(Stage.CANCELLED, "The issue was closed while the task was running.", "")
+_CLOSED = {
+    Closing.ISSUE_CLOSED: ("The issue was closed while the task was running.", "Reopen it"),
+    Closing.ISSUE_DELETED: ("The issue was deleted while the task was running.", ""),
+    Closing.ISSUE_TRANSFERRED: ("The issue was moved to another repository.", "Label it there"),
+    Closing.LABEL_REMOVED: ("The label was taken off before I began; nothing was spent.", "Put it on again"),
+    Closing.ARCHIVED: ("The repository was archived, so nothing can be written there.", "Unarchive it"),
+    Closing.DELETED: ("The repository was deleted.", ""),
+    Closing.TRANSFERRED: ("The repository was transferred to another owner.", "Ask again there"),
+    Closing.PUBLICIZED: ("The repository was made public; the task began while it was private.", "Ask again"),
+    Closing.REMOVED: ("The repository was taken out of the App's installation.", "Add it again"),
+    Closing.UNINSTALLED: ("The App was uninstalled.", "Install it again"),
+    Closing.SUSPENDED: ("The App's installation was suspended.", "Lift the suspension"),
+}
+
+
+def closed(why: Closing, login: str) -> Ending:
+    """What the task stood on is gone; who did it, and what brings it back."""
+    said, again = _CLOSED[why]
+    return Ending(Stage.CANCELLED, f"{said} ({login})", f"{again}, then `/agent retry` starts anew." if again else "")
+
+
+def base_gone(branch: str) -> Ending:
+    """The branch the task began on does not exist any more: deleted, or renamed."""
+    return Ending(
+        Stage.CANCELLED,
+        f"The base branch `{branch}` does not exist any more; it was deleted or renamed. Nothing was published.",
+        "`/agent retry` starts anew on the default branch of today.",
+    )
 
 
 def pull_closed() -> Ending:

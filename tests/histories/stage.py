@@ -100,6 +100,10 @@ class Books:
         mine = self.ending is None and number in {self.spec.subject.number, self.number}
         return TaskRecord(self.spec, Stage.IN_REVIEW, "", self.number, None, None) if mine else None
 
+    async def living(self) -> tuple[TaskRecord, ...]:
+        found = await self.live(self.spec.subject.repository.id, self.spec.subject.number)
+        return () if found is None else (found,)
+
     async def latest(self, repository: RepositoryId, number: int) -> TaskRecord | None:
         return await self.live(repository, number)
 

@@ -131,7 +131,11 @@ def dismiss_approvals(scene: Scene, issue: Issue) -> None:
 async def _base_moved(scene: Scene, move: Moved) -> None:
     bare = scene.world.bare(scene.repository)
     for issue, pull in _open_pulls(scene):
-        if f"refs/heads/{pull.base_ref}" != move.ref or move.new == ZERO:
+        if f"refs/heads/{pull.base_ref}" != move.ref:
+            continue
+        if move.new == ZERO:  # a pull request into a branch that is gone is closed
+            close(scene, issue)
+            on_pull(scene, "closed", issue)
             continue
         pull.mergeable = None
         if await history.is_ancestor(bare, pull.head_sha, move.new):

@@ -92,6 +92,12 @@ class SqlTasks:
 
         await self._database.write(work)
 
+    async def living(self) -> tuple[TaskRecord, ...]:
+        """Every task that has not ended, oldest first."""
+        alive = select(TASKS).where(TASKS.c.ending.is_(None)).order_by(TASKS.c.seq)
+        rows = await self._database.read(lambda connection: connection.execute(alive).all())
+        return tuple(_record(row) for row in rows)
+
     async def listing(self, limit: int = 100) -> tuple[TaskRecord, ...]:
         """The newest tasks, newest first."""
         newest = select(TASKS).order_by(TASKS.c.seq.desc()).limit(limit)

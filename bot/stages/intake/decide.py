@@ -16,12 +16,26 @@ from bot.domain.action import (
     ReviewMessage,
     StartTask,
     TellTask,
+    TellTasks,
     Verb,
 )
-from bot.domain.event import Commented, Event, Ignored, IssueClosed, Labelled, PullChanged, Reviewed, ReviewState
+from bot.domain.event import (
+    Closing,
+    CommentDeleted,
+    Commented,
+    Event,
+    GroundLost,
+    Ignored,
+    IssueClosed,
+    Labelled,
+    PullChanged,
+    Reviewed,
+    ReviewState,
+    Unlabelled,
+)
 from bot.domain.ids import CommentId, UserId
 from bot.domain.pull import Permission
-from bot.domain.task import TaskSpec
+from bot.domain.task import Stage, TaskSpec
 from bot.stages.intake.commands import CommandFault, find_command
 
 
@@ -42,6 +56,8 @@ class IntakeFacts:
     permission: Permission | None = None
     live: TaskSpec | None = None
     """The task that works on this issue or pull request now."""
+    stage: Stage | None = None
+    """Where it is."""
     latest: TaskSpec | None = None
     """The newest task of this issue or pull request, live or ended."""
     triggered: bool = False
@@ -57,7 +73,7 @@ def trigger(event: Event) -> str | None:
             return f"line:{event.comment_id}"
         case Commented(comment_id=None):
             return f"review:{event.review_id}"
-        case Commented():
+        case Commented() | CommentDeleted():
             return f"comment:{event.comment_id}"
         case Reviewed():
             return f"review:{event.review_id}"
@@ -75,7 +91,7 @@ def needs_permission(event: Event, facts: IntakeFacts) -> bool:
         case Reviewed():
             asks = event.state is ReviewState.CHANGES_REQUESTED or _commanded(event) is not None
             return _review_unheard(event, facts) is None and asks
-        case PullChanged() | IssueClosed() | Ignored():
+        case Unlabelled() | CommentDeleted() | PullChanged() | IssueClosed() | GroundLost() | Ignored():
             return False
         case _:
             assert_never(event)
@@ -96,6 +112,12 @@ def decide(event: Event, facts: IntakeFacts) -> Action:
             return _on_pull(event, facts)
         case IssueClosed():
             return _on_closed(event, facts)
+        case Unlabelled():
+            return _on_unlabelled(event, facts)
+        case CommentDeleted():
+            return _on_deleted(event, facts)
+        case GroundLost():
+            return TellTasks(event.installation, event.repositories, ClosedMessage(event.actor, event.why))
         case _:
             assert_never(event)
 
@@ -312,4 +334,27 @@ def _on_closed(event: IssueClosed, facts: IntakeFacts) -> Action:
         return Nothing("no task works on this issue")
     if event.actor.id == facts.bot:
         return Nothing("our own act")
-    return TellTask(event.subject, ClosedMessage(event.actor))
+    return TellTask(event.subject, ClosedMessage(event.actor, event.why))
+
+
+_NOT_BEGUN = frozenset({Stage.QUEUED, Stage.PREPARING})
+"""Before anything was spent."""
+
+
+def _on_unlabelled(event: Unlabelled, facts: IntakeFacts) -> Action:
+    """Taking the label off before the work began is taking the request back; later, only a word that it goes on."""
+    if event.label.casefold() != facts.label.casefold():
+        return Nothing(f"the label `{event.label}` is not `{facts.label}`")
+    if event.actor.is_bot or event.actor.id == facts.bot:
+        return Nothing("a label taken off by a bot stops nothing")
+    if facts.live is None:
+        return Nothing("no task works on this")
+    if facts.stage in _NOT_BEGUN:
+        return TellTask(event.subject, ClosedMessage(event.actor, Closing.LABEL_REMOVED))
+    return Answer(event.subject, "label_off", facts.label)
+
+
+def _on_deleted(event: CommentDeleted, facts: IntakeFacts) -> Action:
+    if facts.live is None or not facts.triggered:
+        return Nothing("no task began with this comment")
+    return Answer(event.subject, "trigger_deleted")

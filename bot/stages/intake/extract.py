@@ -6,8 +6,11 @@ from collections.abc import Callable, Mapping
 
 from bot.domain.event import (
     Actor,
+    Closing,
+    CommentDeleted,
     Commented,
     Event,
+    GroundLost,
     Ignored,
     IssueClosed,
     Labelled,
@@ -16,6 +19,7 @@ from bot.domain.event import (
     Reviewed,
     ReviewState,
     Subject,
+    Unlabelled,
 )
 from bot.domain.ids import CommentId, InstallationId, RepositoryId, ReviewId, UserId
 from bot.domain.repository import RepositoryRef
@@ -42,8 +46,11 @@ def _issues(fields: Fields) -> Event:
     match fields.text("action"):
         case "labeled":
             return _labelled(fields, fields.at("issue"), is_pull=False)
-        case "closed" | "deleted" | "transferred":
-            return IssueClosed(_subject(fields, fields.at("issue"), is_pull=False), _actor(fields.at("sender")))
+        case "unlabeled":
+            return _unlabelled(fields, fields.at("issue"), is_pull=False)
+        case "closed" | "deleted" | "transferred" as how:
+            subject = _subject(fields, fields.at("issue"), is_pull=False)
+            return IssueClosed(subject, _actor(fields.at("sender")), Closing(f"issue_{how}"))
         case action:
             return _no_concern("issues", action)
 
@@ -73,6 +80,10 @@ def _issue_comment(fields: Fields) -> Event:
             return _commented(fields)
         case "edited":
             return Ignored("edits of comments do nothing; a new comment does")
+        case "deleted":
+            issue = fields.at("issue")
+            subject = _subject(fields, issue, is_pull=issue.has("pull_request"))
+            return CommentDeleted(subject, _actor(fields.at("sender")), CommentId(fields.at("comment").number("id")))
         case action:
             return _no_concern("issue_comment", action)
 
@@ -120,6 +131,59 @@ def _labelled(fields: Fields, thing: Fields, *, is_pull: bool) -> Labelled:
         updated_at=thing.text("updated_at")[:40],
         open=thing.get("state") == "open",
     )
+
+
+def _unlabelled(fields: Fields, thing: Fields, *, is_pull: bool) -> Unlabelled:
+    subject = _subject(fields, thing, is_pull=is_pull)
+    return Unlabelled(subject, _actor(fields.at("sender")), fields.at("label").text("name"))
+
+
+def _repository(fields: Fields) -> Event:
+    action = fields.text("action")
+    if action in _GOES_ON:
+        return Ignored(_GOES_ON[action])
+    if action not in _GROUND:
+        return _no_concern("repository", action)
+    return _lost(fields, (RepositoryId(fields.at("repository").number("id")),), _GROUND[action])
+
+
+def _installation(fields: Fields) -> Event:
+    match fields.text("action"):
+        case "deleted":
+            return _lost(fields, (), Closing.UNINSTALLED)
+        case "suspend":
+            return _lost(fields, (), Closing.SUSPENDED)
+        case action:
+            return _no_concern("installation", action)
+
+
+def _installation_repositories(fields: Fields) -> Event:
+    action, listed = fields.text("action"), fields.get("repositories_removed")
+    if action != "removed":
+        return _no_concern("installation_repositories", action)
+    if not isinstance(listed, list) or not listed:
+        raise Unreadable("repositories_removed")
+    removed = [Fields(one, "repositories_removed").number("id") for one in listed]
+    return _lost(fields, tuple(RepositoryId(number) for number in removed), Closing.REMOVED)
+
+
+def _lost(fields: Fields, repositories: tuple[RepositoryId, ...], why: Closing) -> GroundLost:
+    installation = InstallationId(fields.at("installation").number("id"))
+    return GroundLost(installation, repositories, _actor(fields.at("sender")), why)
+
+
+_GROUND = {
+    "archived": Closing.ARCHIVED,
+    "deleted": Closing.DELETED,
+    "transferred": Closing.TRANSFERRED,
+    "publicized": Closing.PUBLICIZED,
+}
+_GOES_ON = {
+    "renamed": "tasks go on: a repository is known by its number",
+    "privatized": "tasks go on: fewer people see the repository than before",
+    "edited": "tasks go on with the base branch they began on; a change of the base is seen on the pull request",
+}
+"""What happens to a repository, and whether its tasks can go on."""
 
 
 def _commented(fields: Fields) -> Commented:
@@ -184,4 +248,7 @@ _READERS: Mapping[str, Callable[[Fields], Event]] = {
     "pull_request": _pull_request,
     "pull_request_review": _review,
     "pull_request_review_comment": _review_comment,
+    "repository": _repository,
+    "installation": _installation,
+    "installation_repositories": _installation_repositories,
 }

@@ -7,8 +7,8 @@ import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bot.domain.action import Action, Answer, Nothing, StartTask, TellTask
-from bot.domain.event import Event, Ignored
+from bot.domain.action import Action, Answer, Nothing, StartTask, TellTask, TellTasks
+from bot.domain.event import Event, GroundLost, Ignored
 from bot.domain.ids import UserId
 from bot.domain.pull import Permission
 from bot.stages.intake.body import BodyFault, JsonObject, read_body
@@ -68,6 +68,9 @@ def _story(name: str, event: Event, action: Action, facts: IntakeFacts) -> tuple
     lines = [f"delivery: {name}", f"event: {event.kind}"]
     if isinstance(event, Ignored):
         return (*lines, f"ignored: {event.reason}")
+    if isinstance(event, GroundLost):
+        where = ", ".join(map(str, event.repositories)) or "all of the installation"
+        return (*lines, f"about: repositories {where}, by {event.actor.login}", f"action: {action.kind}", _why(action))
     subject = event.subject
     kind = "pull request" if subject.is_pull else "issue"
     lines.append(f"about: {kind} {subject.repository.full_name}#{subject.number}, by {event.actor.login}")
@@ -87,6 +90,8 @@ def _why(action: Action) -> str:
             return f"trigger: {action.trigger}"
         case TellTask():
             return f"message: {action.message.kind}"
+        case TellTasks():
+            return f"message: {action.message.kind} ({action.message.why.value})"
 
 
 def assumed(*, bot: int, app: int, label: str = "agent", permission: str = Permission.WRITE.value) -> IntakeFacts:

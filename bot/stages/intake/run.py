@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from bot.domain.action import Action, Nothing
-from bot.domain.event import Commented, Event, Ignored, Labelled, Reviewed, Subject
+from bot.domain.event import Commented, Event, GroundLost, Ignored, Labelled, Reviewed, Subject
+from bot.domain.ids import UserId
 from bot.domain.pull import Permission
 from bot.domain.task import TaskSpec
 from bot.providers.forge.port import ForgeGone, Forges
@@ -32,13 +33,21 @@ async def decide_delivery(delivery: Delivery, *, forges: Forges, tasks: Tasks, s
     event = extract(delivery.event, payload)
     if isinstance(event, Ignored):
         return Nothing(event.reason)
+    if isinstance(event, GroundLost):
+        return decide(event, IntakeFacts(UserId(0), 0, settings.label))
     facts = IntakeFacts((await forges.bot()).id, await forges.app_id(), settings.label)
     if isinstance(event, Labelled | Commented) and not needs_permission(event, facts):
         return decide(event, facts)
     known = await _known(tasks, event.subject, trigger(event))
     if (stranger := _of_another_installation(event.subject, known)) is not None:
         return stranger
-    facts = replace(facts, live=_spec(known.live), latest=_spec(known.latest), triggered=known.triggered)
+    facts = replace(
+        facts,
+        live=_spec(known.live),
+        stage=known.live.stage if known.live else None,
+        latest=_spec(known.latest),
+        triggered=known.triggered,
+    )
     if needs_permission(event, facts):
         try:
             facts = replace(facts, permission=await _permission(forges, event))

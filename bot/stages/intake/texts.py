@@ -113,6 +113,12 @@ _TEXTS: Mapping[str, Callable[[str], str]] = {
     "already_running": lambda task: (
         f"I'm already on this (task {code(task)}). `/agent status` tells where I am; what should change goes to the pull request."
     ),
+    "label_off": lambda label: (
+        f"The label {code(label)} is off, but I had begun, so I go on. `/agent stop` stops me; then nothing more is spent."
+    ),
+    "trigger_deleted": lambda _: (
+        "The comment that started me is deleted. I go on with what it said then. `/agent stop` stops me."
+    ),
     "label_on_pull": lambda label: (
         f"The label {code(label)} starts me on issues only. Describe the change in an issue and label that one."
     ),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from bot.domain.action import ClosedMessage, Command, CommandMessage, PullMessage, ReviewMessage, TaskMessage, Verb
 from bot.domain.change import Change
 from bot.domain.decision import Decision, Outcome, Reason
-from bot.domain.event import Actor, PullActivity, ReviewState, Subject
+from bot.domain.event import Actor, Closing, PullActivity, ReviewState, Subject
 from bot.domain.ids import (
     CommentId,
     CommitId,
@@ -367,7 +367,10 @@ async def test_the_plan_is_shown_when_asked_for():
 
 async def test_stop_close_and_a_closed_pull_request_end_the_task():
     assert (await ending_of(Script(inbox=(said(Verb.STOP),)))).stage is Stage.CANCELLED
-    assert (await ending_of(Script(inbox=(ClosedMessage(REVIEWER),)))).stage is Stage.CANCELLED
+    gone = Script(inbox=(ClosedMessage(REVIEWER),), examined=(records.Examined(REFUSED),))
+    assert (await ending_of(gone)).stage is Stage.CANCELLED
+    archived = Script(inbox=(ClosedMessage(REVIEWER, Closing.ARCHIVED),))
+    assert "archived" in (await ending_of(archived)).reason
     closed = PullMessage(REVIEWER, PullActivity.CLOSED, HEAD, merged=False)
     script = Script(inbox=(closed,), examined=(records.Examined(REFUSED, open=False),))
     assert (await ending_of(script)).stage is Stage.CANCELLED
@@ -384,6 +387,16 @@ async def test_a_merge_by_hand_of_the_approved_change_is_checked():
         landed=(landed(), landed(merged=True, alarm=True)),
     )
     assert (await ending_of(script)).stage is Stage.NEEDS_HUMAN
+
+
+async def test_an_issue_that_a_merge_closed_ends_by_what_became_of_the_merge():
+    merged = records.Examined(REFUSED, approval(), merged=True, open=False)
+    script = Script(
+        inbox=(review(), ClosedMessage(REVIEWER)),
+        examined=(records.Examined(PASSED, approval(), given=True), merged, merged),
+        landed=(landed(), landed(merged=True)),
+    )
+    assert (await ending_of(script)).stage is Stage.LANDED
 
 
 async def test_a_refusal_at_the_last_moment_voids_the_approval():

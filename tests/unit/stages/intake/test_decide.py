@@ -18,11 +18,24 @@ from bot.domain.action import (
     ReviewMessage,
     StartTask,
     TellTask,
+    TellTasks,
     Verb,
 )
-from bot.domain.event import Actor, Event, Ignored, IssueClosed, PullActivity, ReviewState
-from bot.domain.ids import CommentId, CommitId, ReviewId, UserId
+from bot.domain.event import (
+    Actor,
+    Closing,
+    CommentDeleted,
+    Event,
+    GroundLost,
+    Ignored,
+    IssueClosed,
+    PullActivity,
+    ReviewState,
+    Unlabelled,
+)
+from bot.domain.ids import CommentId, CommitId, InstallationId, RepositoryId, ReviewId, UserId
 from bot.domain.pull import Permission
+from bot.domain.task import Stage
 from bot.stages.intake.decide import IntakeFacts, decide, needs_permission
 from tests.unit.stages.intake.builders import (
     ANA,
@@ -315,6 +328,30 @@ class TestPullRequestsAndIssues:
         assert reason(decide(IssueClosed(ISSUE, BOT), working())) == "our own act"
         assert "no task" in reason(decide(IssueClosed(ISSUE, ANA), ended()))
 
+    def test_every_way_of_closing_is_told_as_such(self):
+        told = decide(IssueClosed(ISSUE, ANA, Closing.ISSUE_TRANSFERRED), working(UNREAD))
+        assert told == TellTask(ISSUE, ClosedMessage(ANA, Closing.ISSUE_TRANSFERRED))
+        lost = GroundLost(InstallationId(9), (RepositoryId(1),), ANA, Closing.ARCHIVED)
+        message = ClosedMessage(ANA, Closing.ARCHIVED)
+        assert decide(lost, UNREAD) == TellTasks(InstallationId(9), (RepositoryId(1),), message)
+
+    @pytest.mark.parametrize("stage", list(Stage))
+    def test_the_label_taken_off_counts_until_the_work_began(self, stage: Stage):
+        action = decide(Unlabelled(ISSUE, ANA, "Agent"), replace(working(UNREAD), stage=stage))
+        begun = stage not in {Stage.QUEUED, Stage.PREPARING}
+        told = TellTask(ISSUE, ClosedMessage(ANA, Closing.LABEL_REMOVED))
+        assert action == (Answer(ISSUE, "label_off", "agent") if begun else told)
+
+    def test_other_labels_bots_and_subjects_without_a_task_are_nothing(self):
+        assert "is not `agent`" in reason(decide(Unlabelled(ISSUE, ANA, "bug"), working()))
+        assert "by a bot" in reason(decide(Unlabelled(ISSUE, BOT, "agent"), working()))
+        assert "no task" in reason(decide(Unlabelled(ISSUE, ANA, "agent"), ended()))
+
+    def test_the_deleted_comment_is_named_only_when_it_started_the_task(self):
+        event = CommentDeleted(ISSUE, ANA, ID)
+        assert decide(event, replace(working(UNREAD), triggered=True)) == Answer(ISSUE, "trigger_deleted")
+        assert "no task began" in reason(decide(event, working(UNREAD)))
+
     def test_an_ignored_event_keeps_its_reason(self):
         assert decide(Ignored("because"), WRITER) == Nothing("because")
 
@@ -338,6 +375,10 @@ EVENTS: list[Event] = [
     reviewed(reviewer=OTHER_BOT),
     pull_changed(),
     IssueClosed(ISSUE, ANA),
+    Unlabelled(ISSUE, ANA, "agent"),
+    Unlabelled(ISSUE, ANA, "bug"),
+    CommentDeleted(ISSUE, ANA, ID),
+    GroundLost(InstallationId(9), (), ANA, Closing.SUSPENDED),
     Ignored("x"),
 ]
 
@@ -355,4 +396,4 @@ def test_nobody_without_write_starts_or_commands_anything(event: Event, facts: I
     action = decide(event, facts)
     assert not isinstance(action, StartTask | TellTask)
     if isinstance(action, Answer):
-        assert action.topic == "refused"
+        assert action.topic in {"refused", "label_off", "trigger_deleted"}

@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 
 from bot.domain.event import (
     Actor,
+    Closing,
+    CommentDeleted,
     Commented,
     Event,
+    GroundLost,
     Ignored,
     IssueClosed,
     Labelled,
@@ -20,8 +23,9 @@ from bot.domain.event import (
     PullChanged,
     Reviewed,
     ReviewState,
+    Unlabelled,
 )
-from bot.domain.ids import ReviewId, UserId
+from bot.domain.ids import CommentId, ReviewId, UserId
 from bot.stages.intake.extract import extract
 from tests.unit.stages.intake.builders import (
     ANA,
@@ -116,7 +120,34 @@ def test_a_changed_pull_request_is_a_hint(activity: PullActivity):
 
 @pytest.mark.parametrize("action", ["closed", "deleted", "transferred"])
 def test_an_issue_that_is_gone_stops_its_task(action: str):
-    assert extract("issues", payload(action, issue=issue())) == IssueClosed(ISSUE, ANA)
+    assert extract("issues", payload(action, issue=issue())) == IssueClosed(ISSUE, ANA, Closing(f"issue_{action}"))
+
+
+@pytest.mark.parametrize("action", ["archived", "deleted", "transferred", "publicized"])
+def test_what_happens_to_a_repository_concerns_its_tasks(action: str):
+    made = extract("repository", payload(action))
+    assert isinstance(made, GroundLost)
+    assert (made.repositories, made.why) == ((ISSUE.repository.id,), Closing(action))
+
+
+def test_what_happens_to_the_installation_concerns_what_it_covers():
+    made = extract("installation", payload("suspend", repository=None))
+    assert isinstance(made, GroundLost)
+    assert (made.installation, made.repositories, made.why) == (9, (), Closing.SUSPENDED)
+    removed = payload("removed", repositories_removed=[{"id": 3}, {"id": 4}], repository=None)
+    made = extract("installation_repositories", removed)
+    assert isinstance(made, GroundLost)
+    assert (made.repositories, made.why) == ((3, 4), Closing.REMOVED)
+    for listed in ([], None, [{"id": 0}], ["x"]):
+        broken = payload("removed", repositories_removed=listed)
+        assert "repositories_removed" in ignored(extract("installation_repositories", broken))
+
+
+def test_a_label_taken_off_and_a_deleted_comment_are_told():
+    made = extract("issues", payload("unlabeled", issue=issue(), label={"name": "agent"}))
+    assert made == Unlabelled(ISSUE, ANA, "agent")
+    gone = extract("issue_comment", payload("deleted", issue=issue(), comment=comment(body=None)))
+    assert gone == CommentDeleted(ISSUE, ANA, CommentId(31))
 
 
 @pytest.mark.parametrize(
@@ -128,7 +159,13 @@ def test_an_issue_that_is_gone_stops_its_task(action: str):
         ("issues", payload("opened", issue=issue()), "`issues.opened`"),
         ("issues", payload("brand_new", issue=issue()), "`issues.brand_new`"),
         ("issue_comment", payload("edited", issue=issue(), comment=comment()), "edits"),
-        ("issue_comment", payload("deleted", issue=issue(), comment=comment()), "`issue_comment.deleted`"),
+        ("issue_comment", payload("pinned", issue=issue(), comment=comment()), "`issue_comment.pinned`"),
+        ("repository", payload("renamed"), "known by its number"),
+        ("repository", payload("privatized"), "go on"),
+        ("repository", payload("edited"), "go on"),
+        ("repository", payload("created"), "`repository.created`"),
+        ("installation", payload("created"), "`installation.created`"),
+        ("installation_repositories", payload("added"), "`installation_repositories.added`"),
         ("pull_request", payload("opened", pull_request=pull()), "`pull_request.opened`"),
         ("pull_request", payload("edited", pull_request=pull(), changes={"title": {}}), "no part of what was approved"),
         ("pull_request", payload("edited", pull_request=pull()), "no part of what was approved"),
@@ -218,7 +255,18 @@ JSON = st.recursive(
     max_leaves=5,
 )
 EVENTS = st.sampled_from(
-    ["issues", "issue_comment", "pull_request", "pull_request_review", "pull_request_review_comment", "ping", ""]
+    [
+        "repository",
+        "installation",
+        "installation_repositories",
+        "issues",
+        "issue_comment",
+        "pull_request",
+        "pull_request_review",
+        "pull_request_review_comment",
+        "ping",
+        "",
+    ]
 )
 WHOLE: list[tuple[str, dict[str, Any]]] = [
     ("issues", payload("labeled", issue=issue(), label={"name": "agent"})),
