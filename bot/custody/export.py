@@ -38,12 +38,41 @@ async def populate(mirror: Mirror, sandbox: Sandbox, tree: TreeId) -> None:
     if sum(sizes.values()) > MAX_TREE_BYTES:
         raise OverLimit("tree_size", detail=f"{sum(sizes.values()):,} bytes, at most {MAX_TREE_BYTES:,}")
     await give_listing(mirror, sandbox, tree)
+    parts = await _give(mirror, sandbox, blobs, sizes)
+    _require(tree, await run_inside(sandbox, "populate", tree, parts=parts))
+
+
+async def settle(mirror: Mirror, sandbox: Sandbox, tree: TreeId) -> int:
+    """Bring the tree's files, and only them, to what they are in the tree, where another tree and what was set up beside it
+    stand already; how many had to cross. Raises TreeMismatch unless the disk then holds them all.
+    """
+    entries = await mirror.entries(tree)
+    check_base_paths(entry.path for entry in entries)
+    await give_listing(mirror, sandbox, tree)
+    said = await run_inside(sandbox, "settle", tree)
+    if said.get("tree") == tree:
+        return 0
+    wanted = (await sandbox.read(f"{STATE}/wanted", limit=MAX_TREE_FILES * 41)).decode("ascii", "replace").split()
+    blobs = {entry.blob for entry in entries if entry.mode is not FileMode.GITLINK}
+    if not wanted or not blobs.issuperset(wanted):
+        raise DamagedResult("script_failed", detail="asks for what the tree does not hold")
+    missing = [BlobId(identifier) for identifier in wanted]
+    parts = await _give(mirror, sandbox, missing, await mirror.sizes(missing))
+    _require(tree, await run_inside(sandbox, "settle", tree, parts=parts))
+    return len(missing)
+
+
+def _require(tree: TreeId, said: dict[str, object]) -> None:
+    if said.get("tree") != tree:
+        raise TreeMismatch("tree_on_disk", detail=f"is {said.get('tree')}, not {tree}")
+
+
+async def _give(mirror: Mirror, sandbox: Sandbox, blobs: Iterable[BlobId], sizes: dict[BlobId, int]) -> int:
+    """Upload contents for the script; in how many parts."""
     parts = list(_parts(blobs, sizes))
     for number, part in enumerate(parts):
         await sandbox.write(f"{STATE}/part-{number}", await mirror.batch(part))
-    said = await run_inside(sandbox, "populate", tree, parts=len(parts))
-    if said.get("tree") != tree:
-        raise TreeMismatch("tree_on_disk", detail=f"is {said.get('tree')}, not {tree}")
+    return len(parts)
 
 
 def _parts(blobs: Iterable[BlobId], sizes: dict[BlobId, int]) -> Iterator[list[BlobId]]:

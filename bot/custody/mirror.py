@@ -107,6 +107,7 @@ class Mirror:
     """The bare store of one repository, in a directory named by the repository's number."""
 
     def __init__(self, root: Path, repository: RepositoryId) -> None:
+        self.repository = repository
         self.git_dir = root / str(int(repository))
         self._trees: dict[CommitId, TreeId] = {}
         self._entries: dict[TreeId, tuple[TreeEntry, ...]] = {}

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from bot.custody.export import populate
+from bot.custody.export import populate, settle
+from bot.custody.faults import LineFault
 from bot.custody.importer import capture
 from bot.custody.mirror import Mirror
+from bot.custody.reuse import SetUp, prefix, snapshot_name
 from bot.domain.change import Change
-from bot.domain.errors import UserError
+from bot.domain.errors import Transient, UserError
 from bot.domain.ids import CommitId, TreeId
 from bot.providers.sandbox.port import Sandbox, Sandboxes, SandboxLost
 
@@ -22,7 +25,8 @@ _REBUILDS = 2
 class BenchSettings:
     """How the sandboxes of one task are made. `setup` commands run after the files are in; labels find orphans again.
 
-    The set-up may reach the hosts of both lists; before anything else runs, those of `setup_egress` are shut.
+    The set-up may reach the hosts of both lists; before anything else runs, those of `setup_egress` are shut. What it leaves on
+    the base is kept for others on the same `setup_files` (docs/decisions/0004); `owner` is who it is kept for.
     """
 
     template: str
@@ -30,6 +34,8 @@ class BenchSettings:
     lifetime_seconds: int = 3600
     setup: tuple[str, ...] = ()
     setup_timeout_seconds: int = 600
+    setup_files: tuple[str, ...] = ()
+    owner: str = ""
     setup_egress: tuple[str, ...] = ()
     egress: tuple[str, ...] = ()
 
@@ -76,22 +82,63 @@ class Workbench:
         if self._sandbox is not None and self._tree == tree:
             return self._sandbox
         await self.close()
+        await self._sandboxes.reap(self._settings.labels)
+        name = snapshot_name(self._set_up(), await self._mirror.entries(tree), time.time())
+        sandbox = await self._from_kept(name, tree) if name else None
+        if sandbox is None:
+            sandbox = await self._from_nothing(tree)
+            if name and tree == await self._mirror.tree_of(self._base):
+                await self._keep(sandbox, name)
+        self._tree = tree
+        return sandbox
+
+    async def _from_kept(self, name: str, tree: TreeId) -> Sandbox | None:
+        """A sandbox that begins where the set-up of an earlier one ended; None when there is none that fits."""
+        template = await self._sandboxes.snapshot_of(name)
+        if template is None:
+            return None
+        try:
+            self._sandbox = await self._create(template, self._settings.egress)
+            await settle(self._mirror, self._sandbox, tree)
+        except (UserError, LineFault):  # it has gone meanwhile, or is damaged: what it saves is only time
+            await self.close()
+            return None
+        return self._sandbox
+
+    async def _from_nothing(self, tree: TreeId) -> Sandbox:
         settings = self._settings
-        await self._sandboxes.reap(settings.labels)
-        sandbox = await self._sandboxes.create(
-            template=settings.template,
-            labels=settings.labels,
-            lifetime_seconds=settings.lifetime_seconds,
-            egress=(*settings.egress, *(settings.setup_egress if settings.setup else ())),
-        )
-        self._sandbox = sandbox
+        more = settings.setup_egress if settings.setup else ()
+        sandbox = self._sandbox = await self._create(settings.template, (*settings.egress, *more))
         await populate(self._mirror, sandbox, tree)
         for command in settings.setup:
             result = await sandbox.run(command, timeout_seconds=settings.setup_timeout_seconds)
             if result.exit_code != 0:
                 said = (result.stderr or result.stdout).strip()[-1500:]
                 raise UserError(f"The setup command `{command}` ended with {result.exit_code}.", said)
-        if settings.setup and settings.setup_egress:
+        if more:
             await sandbox.allow(settings.egress)
-        self._tree = tree
+        if settings.setup:
+            await settle(self._mirror, sandbox, tree)
         return sandbox
+
+    async def _keep(self, sandbox: Sandbox, name: str) -> None:
+        """Only of the base, before anything but its own set-up has run: no change, test or model can have touched it."""
+        try:
+            if await sandbox.snapshot(name):
+                await self._sandboxes.forget(prefix(self._set_up()), but=name)
+        except Transient as failed:
+            if isinstance(failed, SandboxLost):
+                raise
+
+    async def _create(self, template: str, egress: Sequence[str]) -> Sandbox:
+        settings = self._settings
+        return await self._sandboxes.create(
+            template=template,
+            labels=settings.labels,
+            lifetime_seconds=settings.lifetime_seconds,
+            egress=egress,
+        )
+
+    def _set_up(self) -> SetUp:
+        settings = self._settings
+        return SetUp(self._mirror.repository, settings.owner, settings.template, settings.setup, settings.setup_files)

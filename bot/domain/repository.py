@@ -31,6 +31,8 @@ class RepositorySettings:
     """`.github/pullwright.toml` of the default branch. Commands run in the sandbox with bash, in the repository's root."""
 
     setup: tuple[str, ...] = ()
+    setup_files: tuple[str, ...] = ()
+    """Patterns of the files that `setup` reads; empty means found from its commands (`policy/setup.py`)."""
     test: str | None = None
     """None: found from the files (`policy/repository.py`)."""
     step_test: str | None = None

@@ -138,6 +138,14 @@ def is_test(path: str) -> bool:
     return _TEST.fullmatch(_flat(path)) is not None
 
 
+def is_dependency_file(path: str) -> bool:
+    """Whether it declares or locks dependencies, or steers how a project is built."""
+    flat = _flat(path)
+    kinds = ("lockfile", "manifest")
+    declares = any(pattern.fullmatch(flat) for name, _, _, pattern in _BY_PATH if name in kinds)
+    return declares or _BUILD_HOOK.fullmatch(flat) is not None
+
+
 def _by_path(change: ChangedPath) -> Iterator[Flag]:
     flat = _flat(change.path)
     for name, weight, why, pattern in _BY_PATH:

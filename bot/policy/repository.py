@@ -33,6 +33,9 @@ class _File(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     setup: list[Command] = Field(default=[], max_length=20)
+    setup_files: list[Annotated[str, StringConstraints(min_length=1, max_length=400)]] = Field(
+        default=[], max_length=50
+    )
     test: Command | None = None
     step_test: Command | None = None
     lint: Command | None = None
@@ -62,6 +65,7 @@ def parse_settings(data: bytes) -> RepositorySettings | SettingsFault:
         return _fault(error, text)
     return RepositorySettings(
         setup=tuple(file.setup),
+        setup_files=tuple(file.setup_files),
         test=file.test,
         step_test=file.step_test,
         lint=file.lint,

@@ -62,6 +62,8 @@ class TaskContext:
             labels=labels,
             lifetime_seconds=SANDBOX_SECONDS,
             setup=settings.setup,
+            setup_files=settings.setup_files,
+            owner=self.spec.subject.repository.full_name.lower(),
             setup_egress=self.services.setup_egress,
             egress=self.services.egress,
         )

@@ -61,13 +61,16 @@ def batches(place: Place, parts: int) -> typing.Iterator[tuple[str, bytes]]:
 class Pack:
     """A git pack of whole blobs, written as they pass by: ten times quicker than to let git read the files again."""
 
-    def __init__(self, place: Place, count: int) -> None:
+    def __init__(self, place: Place, count: int, name: str = "incoming") -> None:
         self.place = place
-        self.path = place.at(b".git/objects/pack/incoming.pack")
+        self.path = place.at(b".git/objects/pack/" + name.encode() + b".pack")
         self.file: typing.BinaryIO | None = None
         self.sum = hashlib.sha1()  # noqa: S324 - git's own trailer
         if place.run_git("init", "-q") is not None:
-            self.file = open(self.path, "wb")  # noqa: SIM115 - closed by `close`
+            try:
+                self.file = open(self.path, "wb")  # noqa: SIM115 - closed by `close`
+            except OSError:  # what runs here may do to its repository what it likes
+                return
             self._write(struct.pack(">4sII", b"PACK", 2, count))
 
     def _write(self, data: bytes) -> None:
@@ -151,4 +154,5 @@ def populate(place: Place, args: argparse.Namespace) -> dict[str, object]:
     disk = Disk({})
     found = disk.known(files)
     place.save("cache", b"\0".join(disk.fresh))
+    place.save("tree", args.tree.encode())
     return {"tree": tree_id(found), "files": len(found)}

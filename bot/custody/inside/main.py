@@ -9,12 +9,13 @@ import sys
 
 from bot.custody.inside.disk import Place, Stop
 from bot.custody.inside.fill import populate
+from bot.custody.inside.settle import settle
 from bot.custody.inside.tell import capture
 
 
 def main() -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("act", choices=["populate", "capture"])
+    parser.add_argument("act", choices=["populate", "settle", "capture"])
     for name in ("--work", "--state", "--tree"):
         parser.add_argument(name, required=True)
     parser.add_argument("--nonce", default="")
@@ -24,7 +25,7 @@ def main() -> int:
     os.umask(0o022)
     place = Place(args.work, args.state)
     try:
-        said = populate(place, args) if args.act == "populate" else capture(place, args)
+        said = {"populate": populate, "settle": settle, "capture": capture}[args.act](place, args)
     except Stop as stop:
         sys.stdout.write(json.dumps(stop.said) + "\n")
         return stop.code

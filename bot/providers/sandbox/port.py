@@ -59,6 +59,10 @@ class Sandbox(Protocol):
         """The bytes of one file. Raises FileNotFoundError, or ValueError above `limit` bytes (nothing is cut silently)."""
         ...
 
+    async def snapshot(self, name: str) -> bool:
+        """Keep its files (not what runs) under this name, in place of what had it; False where the service keeps none."""
+        ...
+
     async def kill(self) -> None:
         """End it; ending twice is no error."""
         ...
@@ -75,4 +79,12 @@ class Sandboxes(Protocol):
 
     async def reap(self, labels: Mapping[str, str]) -> int:
         """Kill every sandbox that carries all of `labels`; how many there were."""
+        ...
+
+    async def snapshot_of(self, name: str) -> str | None:
+        """The template that begins with what is kept under this name, for `create`; None when nothing is."""
+        ...
+
+    async def forget(self, prefix: str, *, but: str) -> None:
+        """Keep nothing any longer whose name begins so, but for the one."""
         ...

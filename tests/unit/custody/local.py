@@ -76,6 +76,9 @@ class LocalSandbox:
             raise ValueError(path)
         return data
 
+    async def snapshot(self, name: str) -> bool:
+        return False
+
     async def kill(self) -> None:
         return None
 

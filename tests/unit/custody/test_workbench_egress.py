@@ -52,6 +52,12 @@ class Makes:
     async def reap(self, labels: Mapping[str, str]) -> int:
         return 0
 
+    async def snapshot_of(self, name: str) -> str | None:
+        return None
+
+    async def forget(self, prefix: str, *, but: str) -> None:
+        raise AssertionError(prefix, but)
+
 
 async def acted(tmp_path: Path, settings: BenchSettings) -> list[tuple[str, ...]]:
     clone = Clone(tmp_path / "clone")

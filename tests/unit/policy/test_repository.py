@@ -9,6 +9,7 @@ from bot.policy.repository import SettingsFault, default_test_command, parse_set
 
 FULL = b"""
 setup = ["pip install -e ."]
+setup_files = ["requirements/*.txt"]
 test = "pytest -q"
 step_test = "pytest -q tests/unit"
 lint = "ruff check"
@@ -22,6 +23,7 @@ template = "python-3.12"
 def test_every_setting_is_read() -> None:
     assert parse_settings(FULL) == RepositorySettings(
         setup=("pip install -e .",),
+        setup_files=("requirements/*.txt",),
         test="pytest -q",
         step_test="pytest -q tests/unit",
         lint="ruff check",
