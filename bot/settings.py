@@ -43,6 +43,16 @@ class Settings(BaseSettings):
     budget_usd: Annotated[Decimal, Field(ge=0)] = Field(
         default=Decimal("0.50"), description="budget of a task in dollars"
     )
+    rounds_per_pull: int = Field(default=5, ge=0, description="rounds of review worked in on one pull request")
+    requests_per_user_hour: int = Field(
+        default=100, ge=0, description="tasks and rounds one person may ask for in an hour"
+    )
+    requests_per_repository_day: int = Field(
+        default=300, ge=0, description="tasks and rounds of one repository in a day"
+    )
+    usd_per_day: Annotated[Decimal, Field(ge=0)] = Field(
+        default=Decimal(100), description="what all tasks together may spend in a day, in dollars"
+    )
     planner_model: str = Field(default="claude-opus-5-5", description="model that plans")
     coder_model: str = Field(default="claude-sonnet-5-5", description="model that works the steps")
     coder_thinking: Literal["adaptive", "between_tools"] = Field(

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from bot.domain.ids import TaskId
 from bot.domain.money import MicroUsd, from_dollars
+from bot.policy.loops import LoopLimits
 from bot.providers.forge.githubkit import AppCredentials, GithubForges
 from bot.providers.forge.hooklog import GithubHookLog
 from bot.providers.llm.estimator import Estimator
@@ -78,6 +79,13 @@ def _services(settings: Settings, sandbox: SandboxEndpoint, store: Store) -> Ser
         template=settings.template,
         git_protocols=git_protocols(settings.github_api_url),
         policies=load_policies(settings.policies),
+        requests=store.requests,
+        loops=LoopLimits(
+            settings.rounds_per_pull,
+            settings.requests_per_user_hour,
+            settings.requests_per_repository_day,
+            from_dollars(str(settings.usd_per_day)),
+        ),
         egress=egress,
         setup_egress=setup_egress,
         isolation=sandbox.isolation,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from bot.domain.money import MicroUsd
+from bot.domain.money import ZERO, MicroUsd
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,17 @@ class Settled:
     outcome: str
     request_id: str = ""
     cache_miss: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How often work was asked for, and what it cost: by this person in an hour, in this repository and by all in a day."""
+
+    by_user_hour: int = 0
+    in_repository_day: int = 0
+    spent_day: MicroUsd = ZERO
+    set_aside: MicroUsd = ZERO
+    """What tasks that work now may still spend."""
 
 
 @dataclass(frozen=True, slots=True)

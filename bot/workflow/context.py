@@ -9,6 +9,7 @@ from hashlib import sha256
 from bot.custody.mirror import Mirror, Upstream
 from bot.custody.workbench import BenchSettings, Workbench
 from bot.domain.ids import CommitId
+from bot.domain.money import MicroUsd
 from bot.domain.repository import RepositorySettings
 from bot.domain.task import TaskSpec
 from bot.providers.forge.port import Forge
@@ -50,9 +51,9 @@ class TaskContext:
         repository = await forge.repository()
         return Upstream(repository.clone_url, await forge.fetch_token(), self.services.git_protocols)
 
-    def model(self) -> LanguageModel:
-        """The model, metered against this task's budget."""
-        return self.services.model_for(self.spec.id, self.spec.budget)
+    def model(self, allowed: MicroUsd | None = None) -> LanguageModel:
+        """The model, metered against this task's budget, or what it may have spent in all by now."""
+        return self.services.model_for(self.spec.id, self.spec.budget if allowed is None else allowed)
 
     def bench(self, base: CommitId, settings: RepositorySettings, purpose: str) -> Workbench:
         """A sandbox of this task for one purpose; an orphan of the same purpose is ended before a new one is made."""
@@ -69,13 +70,13 @@ class TaskContext:
         )
         return Workbench(self.services.sandboxes, self.mirror, base, bench)
 
-    async def cost(self) -> Cost:
+    async def cost(self, allowed: MicroUsd | None = None) -> Cost:
         """What the task has cost by the ledger."""
         totals = await self.services.ledger.totals(self.spec.id)
         usage = totals.usage
         return Cost(
             spent=totals.spent,
-            budget=self.spec.budget,
+            budget=self.spec.budget if allowed is None else allowed,
             calls=totals.calls,
             uncached=usage.input,
             written=usage.write_5m + usage.write_1h,

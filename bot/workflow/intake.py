@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -23,6 +24,7 @@ from bot.domain.event import Closing, Subject
 from bot.domain.ids import DeliveryId, TaskId
 from bot.domain.task import Ending, TaskSpec
 from bot.policy.facts import MayStart, Person
+from bot.policy.loops import held
 from bot.providers.forge.port import ForgeGone, ForgeRefused
 from bot.providers.journal.port import Journal
 from bot.providers.store.port import Delivery, TaskRecord
@@ -54,6 +56,7 @@ class _Decided:
 class _Started:
     spec: TaskSpec | None
     refused: str = ""
+    held: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +133,8 @@ class _Router:
     async def _start(self, action: StartTask) -> str:
         started = await self.journal.step("start", lambda: self._create(action), _Started)
         if started.refused:
-            await self._answer(Answer(action.subject, "not_allowed", started.refused, action.comment_id))
+            topic = "held" if started.held else "not_allowed"
+            await self._answer(Answer(action.subject, topic, started.refused, action.comment_id))
             return f"refused: {started.refused}"
         if started.spec is None:
             return "nothing: this trigger has its task, or one is running"
@@ -145,11 +149,24 @@ class _Router:
         decision = self.services.policies.decide(MayStart(person, repository.id))
         if not decision.allowed:
             return _Started(None, " ".join(reason.text for reason in decision.against()))
+        if hold := await self._held(action):
+            return _Started(None, hold, held=True)
         spec = await self.services.tasks.start(action, self.services.budget)
         if spec is not None:
             return _Started(spec)
         live = await self.services.tasks.live(action.subject.repository.id, action.subject.number)
         return _Started(live.spec if live is not None else None)
+
+    async def _held(self, action: StartTask) -> str:
+        """Why a loop breaker does not let this start now; a start that is let through is counted."""
+        user, repository, now = action.requester.id, action.subject.repository.id, int(time.time())
+        key = f"start:{repository}:{action.trigger}"
+        requests = self.services.requests
+        tally = await requests.tally(user, repository, at=now, but=key)
+        hold = held(self.services.loops, tally, f"@{action.requester.login}", self.services.budget)
+        if not hold:
+            await requests.note(key, user=user, repository=repository, at=now)
+        return hold
 
     async def _tell(self, action: TellTask) -> str:
         found = await self.journal.step("find", lambda: self._find(action.subject), _Found)
@@ -224,6 +241,8 @@ class _Router:
     async def _reply(self, answer: Answer) -> texts.Reply:
         if answer.topic == "not_allowed":
             return texts.Reply(text=f"The policy does not allow this: {answer.detail}")
+        if answer.topic == "held":
+            return texts.Reply(text=endings.held(answer.detail))
         if answer.topic != "status":
             return texts.reply(answer)
         record = (await self._find(answer.subject)).record

@@ -8,6 +8,7 @@ from bot.domain.action import TaskMessage
 from bot.domain.change import Change
 from bot.domain.decision import Decision
 from bot.domain.ids import CommitId, DeliveryId, Digest, NodeId, StepId, TreeId
+from bot.domain.money import MicroUsd
 from bot.domain.plan import Plan, Step
 from bot.domain.pull import Approval
 from bot.domain.repository import LandingMode, RepositorySettings
@@ -26,6 +27,8 @@ class Prepared:
     step_baseline: TestReport
     conventions_path: str = ""
     conventions: str = ""
+    rounds: int = 5
+    """How many rounds of review are worked in at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,8 @@ class CodeOrder:
     step: Step
     start: TreeId
     done: tuple[StepId, ...] = ()
+    allowed: MicroUsd | None = None
+    """What the task may have spent in all when this is done; None: its budget. A round of review has a budget of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +84,7 @@ class PublishOrder:
     verified: Verified
     parent: CommitId
     pull_number: int | None = None
+    allowed: MicroUsd | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +156,10 @@ class Examined:
     """This very message gave an approval that holds."""
     request: str = ""
     """What a message that asks for work asks for: cleaned and fenced, with the comments on lines of its review."""
+    hold: str = ""
+    """Why work that was asked for is not taken up now."""
+    allowed: MicroUsd | None = None
+    """What the task may have spent in all after this round."""
     note: str = ""
     """Why the message did not count although an earlier approval stands."""
 

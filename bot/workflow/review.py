@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 from bot.custody.digest import change_digest, shell_line
@@ -9,9 +10,11 @@ from bot.domain.action import CommandMessage, ReviewMessage, Verb
 from bot.domain.decision import Decision, Outcome, Reason
 from bot.domain.event import ReviewState as GithubReview
 from bot.domain.ids import CommitId, Digest, NodeId
+from bot.domain.money import MicroUsd
 from bot.domain.plan import Plan
 from bot.domain.pull import Approval, Snapshot
 from bot.domain.verdict import VerifiedChange
+from bot.policy.loops import held
 from bot.prompting import publishable
 from bot.providers.forge.port import CheckConclusion, CheckReport, NewPull
 from bot.stages.approving import gate
@@ -76,7 +79,7 @@ async def publish(context: TaskContext, order: PublishOrder) -> Published:
         await context.mirror.fetch(await context.upstream(), commits=(pushed.commit,))
         digest = await change_digest(context.mirror, order.prepared.base_ref, order.prepared.base, pushed.commit)
         draft = Published(0, NodeId(""), branch, pushed.commit, pushed.tree, digest.value)
-        body = await _body(context, order.prepared, order.plan, order.verified, draft)
+        body = await _body(context, order.prepared, order.plan, order.verified, draft, order.allowed)
         if order.pull_number is None:
             new = NewPull(title, body, branch, order.prepared.base_ref)
             opened = await publishing.open_draft(forge, new)
@@ -92,7 +95,14 @@ async def publish(context: TaskContext, order: PublishOrder) -> Published:
     return await context.journal.step("publish:pull", pull, Published)
 
 
-async def _body(context: TaskContext, prepared: Prepared, plan: Plan, verified: Verified, published: Published) -> str:
+async def _body(
+    context: TaskContext,
+    prepared: Prepared,
+    plan: Plan,
+    verified: Verified,
+    published: Published,
+    allowed: MicroUsd | None = None,
+) -> str:
     change = verified.change
     view = publishing_texts.PullView(
         task=context.spec.id,
@@ -100,7 +110,7 @@ async def _body(context: TaskContext, prepared: Prepared, plan: Plan, verified: 
         issue_is_pull=context.spec.subject.is_pull,
         plan_text=publishable(render_plan(plan)),
         verdict=verified.verdict,
-        cost=await context.cost(),
+        cost=await context.cost(allowed),
         digest=published.digest,
         base_ref=prepared.base_ref,
         base=prepared.base,
@@ -158,9 +168,23 @@ async def examine(context: TaskContext, order: ExamineOrder, rule: gate.Rule = g
 
     async def act() -> Examined:
         seen = await _look(context, order.state, order.prepared.base, order.envelope.message.actor.login)
-        return replace(await _judge(context, order, seen, rule), request=await _request(context, order))
+        examined = replace(await _judge(context, order, seen, rule), request=await _request(context, order))
+        return await _within_limits(context, order, examined) if examined.request else examined
 
     return await context.journal.step("examine", act, Examined)
+
+
+async def _within_limits(context: TaskContext, order: ExamineOrder, examined: Examined) -> Examined:
+    """The loop breakers' word on a round of review; and its own budget, on top of what was spent so far."""
+    services, spec = context.services, context.spec
+    actor, repository, now = order.envelope.message.actor, spec.subject.repository.id, int(time.time())
+    key = f"{spec.id}:{messages.asked(order.envelope)}"
+    tally = await services.requests.tally(actor.id, repository, at=now, but=key)
+    hold = held(services.loops, tally, f"@{actor.login}", spec.budget)
+    if not hold:
+        await services.requests.note(key, user=actor.id, repository=repository, at=now)
+    spent = (await services.ledger.totals(spec.id)).spent
+    return replace(examined, hold=hold, allowed=MicroUsd(spent + spec.budget))
 
 
 async def _request(context: TaskContext, order: ExamineOrder) -> str:

@@ -81,7 +81,8 @@ async def _pin(context: TaskContext) -> Prepared:
     if settings.test is None:
         settings = replace(settings, test=default_test_command(paths))
     where, conventions = await _conventions(context, base)
-    return Prepared(repository.default_branch, base, tree, settings, _NO_REPORT, _NO_REPORT, where, conventions)
+    rounds = context.services.loops.rounds_per_pull
+    return Prepared(repository.default_branch, base, tree, settings, _NO_REPORT, _NO_REPORT, where, conventions, rounds)
 
 
 async def _conventions(context: TaskContext, base: CommitId) -> tuple[str, str]:
@@ -156,7 +157,9 @@ async def code(context: TaskContext, order: CodeOrder) -> Coded:
         needs_change=bool(order.step.files),
     )
     try:
-        result = await coding.run(work, coding.Collaborators(context.journal, context.model(), bench, check))
+        result = await coding.run(
+            work, coding.Collaborators(context.journal, context.model(order.allowed), bench, check)
+        )
     finally:
         await bench.close()
     if result.ending is not None:

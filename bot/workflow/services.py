@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from bot.domain.ids import TaskId
 from bot.domain.money import MicroUsd
 from bot.policy.engine import Policies
+from bot.policy.loops import LoopLimits
 from bot.providers.forge.port import Forges, HookLog
 from bot.providers.llm.port import Effort, LanguageModel, Ledger
 from bot.providers.sandbox.port import Sandboxes
 from bot.providers.scanner.port import Scanner
-from bot.providers.store.port import Approvals, Deliveries, Tasks
+from bot.providers.store.port import Approvals, Deliveries, Requests, Tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,8 @@ class Services:
     template: str
     git_protocols: str
     policies: Policies
+    requests: Requests
+    loops: LoopLimits = field(default_factory=LoopLimits)
     egress: tuple[str, ...] = ()
     setup_egress: tuple[str, ...] = ()
     """host:port pairs that a sandbox may reach always, and only while the repository's setup runs."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from bot.domain.ids import StepId, TreeId
+from bot.domain.money import MicroUsd
 from bot.domain.plan import Plan, Step
 from bot.domain.task import Ending, Stage, TaskSpec
 from bot.stages.planning.texts import plan_hash, render_plan
@@ -33,7 +34,6 @@ from bot.workflow.records import (
 )
 
 REPAIRS = 2
-REVIEW_ROUNDS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,8 @@ class Progress:
     working: StepId | None = None
     pull_number: int | None = None
     note: str = ""
+    allowed: MicroUsd | None = None
+    """What the task may have spent by now, when that is more than its budget: rounds of review have their own."""
 
 
 class Conductor(Protocol):
@@ -127,7 +129,7 @@ class _Pipeline:
     async def _code(self, prepared: Prepared, plan: Plan, step: Step, tree: TreeId) -> TreeId:
         self.progress = replace(self.progress, working=step.id)
         await self.tell(Stage.CODING)
-        order = CodeOrder(f"step:{step.id}", prepared, plan, step, tree, self.progress.done)
+        order = CodeOrder(f"step:{step.id}", prepared, plan, step, tree, self.progress.done, self.progress.allowed)
         coded = await self.conductor.code(order)
         self.progress = replace(self.progress, done=(*self.progress.done, step.id), working=None)
         return coded.tree
@@ -143,7 +145,9 @@ class _Pipeline:
             if repair < REPAIRS:
                 step = _repair(self.counter, verified)
                 await self.tell(Stage.CODING, "Repairing what the full check found.")
-                order = CodeOrder(f"step:{step.id}", prepared, plan, step, tree, self.progress.done)
+                order = CodeOrder(
+                    f"step:{step.id}", prepared, plan, step, tree, self.progress.done, self.progress.allowed
+                )
                 tree = (await self.conductor.code(order)).tree
         raise TaskEnded(texts.still_failing(tuple(failure.subject for failure in verified.failures)))
 
@@ -167,8 +171,8 @@ class _Pipeline:
                 if (asked := messages.asked(envelope)) in self.heard:
                     continue
                 self.heard = (*self.heard, asked)
-                if len(self.heard) > REVIEW_ROUNDS:
-                    return texts.too_many_rounds(REVIEW_ROUNDS)
+                if len(self.heard) > prepared.rounds:
+                    return texts.too_many_rounds(prepared.rounds)
                 step = await self._work_in(prepared, plan, state, envelope)
             else:
                 step = await self._consider(prepared, plan, state, envelope)
@@ -264,6 +268,10 @@ class _Pipeline:
             return await self._consider(prepared, plan, state, envelope)
         if examined.moved is not None:
             state, _, _ = await self._adopt(key, prepared, plan, state, examined)
+        if examined.hold:
+            self.heard = self.heard[:-1]
+            return state, Stage.IN_REVIEW, texts.held(examined.hold)
+        self.progress = replace(self.progress, allowed=examined.allowed)
         return await self._revise(prepared, plan, state, examined.request)
 
     async def _revise(
@@ -273,11 +281,15 @@ class _Pipeline:
         self.counter += 1
         await self.tell(Stage.REVISING)
         step = messages.revision(self.counter, request)
-        order = CodeOrder(f"step:{step.id}", prepared, plan, step, state.published.tree, self.progress.done)
+        order = CodeOrder(
+            f"step:{step.id}", prepared, plan, step, state.published.tree, self.progress.done, self.progress.allowed
+        )
         tree = (await self.conductor.code(order)).tree
         verified = await self._verified(prepared, plan, tree)
         await self.tell(Stage.PUBLISHING)
-        order_ = PublishOrder(prepared, plan, verified, state.published.head, state.published.number)
+        order_ = PublishOrder(
+            prepared, plan, verified, state.published.head, state.published.number, self.progress.allowed
+        )
         published = await self.conductor.publish(f"publish:{self.counter}", order_)
         if published.moved:
             return state.void(), Stage.IN_REVIEW, texts.overtaken()

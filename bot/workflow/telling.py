@@ -21,14 +21,14 @@ log = structlog.get_logger()
 async def tell(context: TaskContext, stage: Stage, progress: Progress) -> bool:
     """Record the stage and edit the sticky comment."""
     await context.services.tasks.move(context.spec.id, stage, progress.note)
-    await _post(context, _view(context, stage, progress, None))
+    await _post(context, _view(context, stage, progress, None), progress)
     return True
 
 
 async def end(context: TaskContext, ending: Ending, progress: Progress) -> bool:
     """Record the ending, say it in the sticky comment, take the trigger label off so that it can be put on again."""
     await context.services.tasks.end(context.spec.id, ending)
-    await _post(context, _view(context, ending.stage, replace(progress, note=""), ending))
+    await _post(context, _view(context, ending.stage, replace(progress, note=""), ending), progress)
     try:
         await (await context.forge()).remove_label(context.spec.subject.number, context.services.label)
     except (ForgeRefused, ForgeGone) as refusal:
@@ -52,9 +52,9 @@ def _view(context: TaskContext, stage: Stage, progress: Progress, ending: Ending
     )
 
 
-async def _post(context: TaskContext, view: StatusView) -> None:
+async def _post(context: TaskContext, view: StatusView, progress: Progress) -> None:
     """A comment that cannot be posted (locked issue) never stops the work."""
-    view = replace(view, cost=await context.cost())
+    view = replace(view, cost=await context.cost(progress.allowed))
     try:
         bot = await context.services.forges.bot()
         await post_sticky(

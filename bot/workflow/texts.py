@@ -166,6 +166,11 @@ def too_many_rounds(rounds: int) -> Ending:
     )
 
 
+def held(reason: str) -> str:
+    """A loop breaker: the request is not lost, it only has to be made again later."""
+    return f"Not now: {reason} Nothing was spent. Ask again later, or ask the operator to raise the limit."
+
+
 def not_counted(decision: Decision) -> str:
     """A later message was no approval that counts; the one before still stands."""
     return f"The {decision.subject} does not count: {' '.join(reason.text for reason in decision.against())}"

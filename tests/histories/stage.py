@@ -17,11 +17,11 @@ from bot.domain.change import Change
 from bot.domain.errors import CustodyError, Transient, UserError
 from bot.domain.event import Actor, Subject
 from bot.domain.ids import CommitId, InstallationId, RepositoryId, StepId, TaskId, TreeId, UserId
-from bot.domain.money import MicroUsd
+from bot.domain.money import ZERO, MicroUsd
 from bot.domain.plan import Plan, PlannedFile, Step
 from bot.domain.pull import Approval
 from bot.domain.repository import LandingMode, RepositoryRef, RepositorySettings
-from bot.domain.spending import LedgerTotals
+from bot.domain.spending import LedgerTotals, Tally
 from bot.domain.task import Ending, Stage, TaskSpec
 from bot.domain.verdict import Failure, FailureKind, TestReport, Verdict
 from bot.emulators.github.birth import create_world, key_pair
@@ -86,6 +86,8 @@ class Books:
     number: int | None = None
     ending: Ending | None = None
     approvals: list[Approval] = field(default_factory=list)
+    asked: dict[str, UserId] = field(default_factory=dict)
+    spent: MicroUsd = ZERO
 
     async def published(self, _task: TaskId, number: int, _head: str) -> None:
         self.number = number
@@ -93,8 +95,14 @@ class Books:
     async def record(self, _task: TaskId, approval: Approval) -> None:
         self.approvals.append(approval)
 
+    async def note(self, key: str, *, user: UserId, repository: RepositoryId, at: int) -> None:
+        self.asked[key] = user
+
+    async def tally(self, user: UserId, repository: RepositoryId, *, at: int, but: str = "") -> Tally:
+        return Tally(by_user_hour=sum(who == user and key != but for key, who in self.asked.items()))
+
     async def totals(self, _task: TaskId) -> LedgerTotals:
-        return LedgerTotals(MicroUsd(0))
+        return LedgerTotals(self.spent)
 
     async def live(self, _repository: RepositoryId, number: int) -> TaskRecord | None:
         mine = self.ending is None and number in {self.spec.subject.number, self.number}
@@ -212,6 +220,7 @@ class HistoryStage:
             template="base",
             git_protocols="http",
             policies=policies,
+            requests=self.books,
         )
 
     def passes(self, tree: str) -> bool:
@@ -230,6 +239,8 @@ class HistoryConductor:
         self.idle = asyncio.Event()
         self.rounds = 0
         self.goals: list[str] = []
+        self.allowed: list[MicroUsd | None] = []
+        self.notes: list[str] = []
         self.landed: list[records.Landed] = []
         self.examined: list[records.Examined] = []
 
@@ -239,7 +250,9 @@ class HistoryConductor:
     async def prepare(self) -> records.Prepared:
         base = CommitId(self._stage.git.refs["refs/heads/main"])
         tree = await self._stage.mirror.tree_of(base)
-        return records.Prepared("main", base, tree, RepositorySettings(landing=self._mode), RUNS, RUNS)
+        settings = RepositorySettings(landing=self._mode)
+        rounds = self._stage.services.loops.rounds_per_pull
+        return records.Prepared("main", base, tree, settings, RUNS, RUNS, rounds=rounds)
 
     async def plan(self, _prepared: records.Prepared) -> Plan:
         return Plan("Sell.", (Step(StepId("s1"), "Sell", "Sell.", (PlannedFile("feature.py", new=True),), (), ()),))
@@ -247,6 +260,7 @@ class HistoryConductor:
     async def code(self, order: records.CodeOrder) -> records.Coded:
         self.rounds += 1
         self.goals.append(order.step.goal)
+        self.allowed.append(order.allowed)
         files = dict(self._stage.git.files(order.start))
         blob = self._stage.git.write("blob", f"feature = {self.rounds}\n".encode())
         files["feature.py"] = ("100644", blob)
@@ -284,7 +298,7 @@ class HistoryConductor:
         return landed
 
     async def tell(self, stage: Stage, progress: task.Progress) -> None:
-        """Nobody reads the sticky comment here."""
+        self.notes.append(progress.note)
 
     async def report_gate(self, key: str, state: records.ReviewState, examined: records.Examined, note: str) -> None:
         context = self._context()

@@ -90,6 +90,7 @@ async def office(root: Path, body: str = "/agent run") -> AsyncIterator[Office]:
             tasks=store.tasks,
             approvals=store.approvals,
             ledger=store.ledger,
+            requests=store.requests,
         )
         made = Office(stage, services)
         try:

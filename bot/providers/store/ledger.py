@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import astuple, dataclass
 
 from sqlalchemy import ColumnElement, Connection, and_, func, insert, select, update
@@ -10,7 +11,7 @@ from bot.domain.money import MicroUsd
 from bot.domain.spending import Attempt, LedgerTotals, Settled, Usage
 from bot.providers.store.codec import Codec
 from bot.providers.store.database import Database
-from bot.providers.store.schema import LEDGER
+from bot.providers.store.schema import LEDGER, LEDGER_TIMES
 
 _ATTEMPT = Codec(Attempt)
 _SETTLED = Codec(Settled)
@@ -84,7 +85,7 @@ def _open(connection: Connection, attempt: Attempt, budget: MicroUsd) -> bool:
         return False
     if connection.execute(select(LEDGER.c.seq).where(_same(attempt))).first() is not None:
         raise ValueError(f"attempt {attempt.number} of {attempt.key} was opened before")
-    connection.execute(
+    made = connection.execute(
         insert(LEDGER).values(
             task=attempt.task,
             key=attempt.key,
@@ -93,6 +94,8 @@ def _open(connection: Connection, attempt: Attempt, budget: MicroUsd) -> bool:
             reserved=attempt.reserved,
         )
     )
+    number = made.inserted_primary_key[0] if made.inserted_primary_key else None
+    connection.execute(insert(LEDGER_TIMES).values(ledger_seq=number, at=int(time.time())))
     return True
 
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from bot.domain.action import StartTask
-from bot.domain.ids import DeliveryId, RepositoryId, TaskId
+from bot.domain.ids import DeliveryId, RepositoryId, TaskId, UserId
 from bot.domain.money import MicroUsd
 from bot.domain.pull import Approval
+from bot.domain.spending import Tally
 from bot.domain.task import Ending, Stage, TaskSpec
 
 
@@ -71,6 +72,18 @@ class Tasks(Protocol):
         ...
 
     async def listing(self, limit: int = 100) -> tuple[TaskRecord, ...]: ...
+
+
+class Requests(Protocol):
+    """Requests for work that were taken up: tasks and rounds of review."""
+
+    async def note(self, key: str, *, user: UserId, repository: RepositoryId, at: int) -> None:
+        """The same key again changes nothing. `at` in seconds since 1970."""
+        ...
+
+    async def tally(self, user: UserId, repository: RepositoryId, *, at: int, but: str = "") -> Tally:
+        """What was asked for and spent until then; the request `but` itself is not counted."""
+        ...
 
 
 class Approvals(Protocol):

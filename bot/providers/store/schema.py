@@ -101,3 +101,24 @@ LEDGER = Table(
     UniqueConstraint("task", "key", "number", name="ledger_one_per_attempt"),
 )
 """`cost` is null until the attempt is settled; until then the reservation counts."""
+
+LEDGER_TIMES = Table(
+    "ledger_times",
+    METADATA,
+    Column("ledger_seq", BigInteger, ForeignKey("ledger.seq"), primary_key=True, autoincrement=False),
+    Column("at", BigInteger, nullable=False, index=True),
+)
+"""When an attempt was opened, in seconds since 1970; for what may be spent in a day."""
+
+REQUESTS = Table(
+    "requests",
+    METADATA,
+    Column("seq", _SERIAL, primary_key=True),
+    Column("key", Text, nullable=False, unique=True),
+    Column("user_id", BigInteger, nullable=False),
+    Column("repository_id", BigInteger, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Index("requests_by_user", "user_id", "at"),
+    Index("requests_by_repository", "repository_id", "at"),
+)
+"""Requests for work that were taken up: a task's start, a round of review."""

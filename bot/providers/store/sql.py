@@ -9,6 +9,7 @@ from bot.providers.store.approvals import SqlApprovals
 from bot.providers.store.database import Database
 from bot.providers.store.deliveries import SqlDeliveries
 from bot.providers.store.ledger import SqlLedger
+from bot.providers.store.requests import SqlRequests
 from bot.providers.store.tasks import SqlTasks
 
 
@@ -21,6 +22,7 @@ class Store:
     tasks: SqlTasks
     approvals: SqlApprovals
     ledger: SqlLedger
+    requests: SqlRequests
 
     def close(self) -> None:
         self.database.close()
@@ -30,7 +32,14 @@ def open_store(url: str) -> Store:
     """Open `DATABASE_URL` and create what is missing. Raises Transient when it cannot be reached."""
     database = Database(url)
     database.prepare()
-    return Store(database, SqlDeliveries(database), SqlTasks(database), SqlApprovals(database), SqlLedger(database))
+    return Store(
+        database,
+        SqlDeliveries(database),
+        SqlTasks(database),
+        SqlApprovals(database),
+        SqlLedger(database),
+        SqlRequests(database),
+    )
 
 
 def sqlite_url(path: Path) -> str:
