@@ -107,7 +107,7 @@ class World:
         await self.process.wait()
 
     async def stop(self) -> None:
-        """End it as an operator would."""
+        """End it as an operator would; it has to end well."""
         if self.process is None or self.process.returncode is not None:
             return
         self.process.send_signal(signal.SIGTERM)
@@ -115,6 +115,9 @@ class World:
             await asyncio.wait_for(self.process.wait(), 20)
         except TimeoutError:
             await self.kill()
+            raise NeverHappenedError(f"the product did not end:\n{self.log()}") from None
+        if self.process.returncode != 0:
+            raise NeverHappenedError(f"the product ended with {self.process.returncode}:\n{self.log()}")
 
     def log(self) -> str:
         """The end of the product's log."""

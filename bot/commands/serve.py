@@ -8,6 +8,7 @@ import secrets
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
@@ -24,6 +25,7 @@ from bot.telemetry import configure
 from bot.web.app import WebSettings
 from bot.web.app import build as build_web
 from bot.wiring import Application, SandboxEndpoint, build
+from bot.workflow.engine import Engine
 
 log = structlog.get_logger()
 
@@ -59,12 +61,18 @@ async def running(settings: Settings) -> AsyncIterator[Serving]:
         application = build(settings, sandbox)
         stack.callback(application.store.close)
         await asyncio.to_thread(application.engine.launch)
-        stack.push_async_callback(asyncio.to_thread, application.engine.close)
+        stack.push_async_callback(_close, application.engine)
         url = await stack.enter_async_context(_listening(settings, application))
         for work in (_sweep(application), _recover_missed(application)):
             stack.callback(asyncio.create_task(work).cancel)
         log.info("serving", url=url)
         yield Serving(url, application)
+
+
+async def _close(engine: Engine) -> None:
+    """DBOS puts an executor of its own in the loop's place and ends it with itself; what ends after it needs one too."""
+    await asyncio.to_thread(engine.close)
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
 
 
 @asynccontextmanager
