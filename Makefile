@@ -39,7 +39,7 @@ contracts: setup clients
 	@$(PYTEST) tests/contracts
 
 attacks: setup ## The attack corpus
-	@$(PYTEST) tests/attacks
+	@$(PYTEST) tests/attacks tests/histories/test_code_owners.py
 
 histories: setup
 	@$(PYTEST) tests/histories

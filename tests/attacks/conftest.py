@@ -1,6 +1,7 @@
 """The tally of the attack corpus: one JSON object after everything else, also when tests run in several processes.
 
-A test names its cases in its own name (`test_g01_g02_…`) or in a parameter's id; `control` notes the positive control.
+A test names its cases in its own name (`test_g01_g02_…`), in its class (`TestT01Images`) or in a parameter's id (`O06-new-host`);
+`control` notes the positive control. Only what ran counts: a case whose test failed is a hit, one that no test named is not there.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import pytest
 CASES = Path(__file__).with_name("cases.yaml")
 _CASE = re.compile(r'- \{id: (\w+), seam: (\w+), case: ("(?:[^"\\]|\\.)*"), expect: (.+)\}')
 _IN_NAME = re.compile(r"_([a-z]\d\d)(?=_|$)")
+_IN_CLASS = re.compile(r"(?:^|::)Test([A-Z]\d\d)(?=[A-Z_:]|$)")
 _IN_PARAMETER = re.compile(r"(?<![A-Za-z0-9])([A-Z]\d\d)(?![A-Za-z0-9])")
 
 Control = Callable[[object, str], None]
@@ -28,8 +30,11 @@ def corpus() -> dict[str, str]:
 
 
 def cases_of(item: str) -> list[str]:
-    name, _, parameters = item.partition("[")
-    return [found.upper() for found in _IN_NAME.findall(name)] + _IN_PARAMETER.findall(parameters)
+    """The cases that a test's id names; the file's part of the id says nothing."""
+    path, _, parameters = item.partition("[")
+    where, _, name = path.rpartition("::")
+    named = [found.upper() for found in _IN_NAME.findall(name)]
+    return named + _IN_CLASS.findall(f"{where}::{name}") + _IN_PARAMETER.findall(parameters)
 
 
 @pytest.fixture
@@ -52,7 +57,7 @@ class Tally:
         self.hits: dict[str, str] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        cases = cases_of(report.nodeid.rpartition("::")[2])
+        cases = cases_of(report.nodeid)
         if report.when == "call":
             self.seen |= set(cases)
             if report.passed and any(name == "control" for name, _ in report.user_properties):

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from bot.custody.digest import digest_of
+from bot.domain.action import ReviewMessage
 from bot.domain.event import Actor, ReviewState
 from bot.domain.ids import UserId
 from bot.domain.pull import Approval, Permission
@@ -21,7 +23,8 @@ from tests.attacks.conftest import Control
 from tests.histories.history import History, Race
 from tests.histories.mutants import MUTANTS
 from tests.histories.stage import POLICIES, Mutant, staged
-from tests.unit.stages.approving.builders import ADA, BOB, BOT, TERMS, approval, message, pull, review, snapshot
+from tests.unit.stages.approving.builders import ADA, BOB, BOT, TERMS, approval, message, review, snapshot
+from tests.unit.stages.approving.ways import WAYS, Way
 
 GOOD = {"feature.py": "good = 7\n"}
 
@@ -122,8 +125,11 @@ async def test_what_voids_an_approval(act: object, lost: bool, policies: Policie
         history.races.clear()
 
 
-async def test_a01_a_review_of_an_older_commit(policies: Policies, tmp_path: Path):
-    async with playing(tmp_path, policies, LandingMode.MERGE) as history:
+async def test_a01_a_review_of_an_older_commit(policies: Policies, tmp_path: Path, control: Control):
+    async with playing(tmp_path / "control", policies, LandingMode.MERGE) as history:
+        await approved(history)
+        control(history.pull.merged, "a review of the head lands it")
+    async with playing(tmp_path / "attack", policies, LandingMode.MERGE) as history:
         old = history.pull.head_sha
         await push(history)
         await history.deliver_all()
@@ -161,26 +167,44 @@ def test_who_cannot_approve(actor: Actor, terms: Terms, permission: Permission, 
 
 
 @pytest.mark.parametrize("state", [ReviewState.COMMENTED, ReviewState.PENDING, ReviewState.DISMISSED])
-def test_a03_other_states_are_no_approval(state: ReviewState):
-    said = message(state=state)
-    made = approval_from(snapshot(), said, received_at="", delivery=approval().delivery, policy_digest="policy-1")
-    assert not isinstance(made, Approval)
+def test_a03_other_states_are_no_approval(state: ReviewState, control: Control):
+    def made(said: ReviewMessage) -> object:
+        return approval_from(snapshot(), said, received_at="", delivery=approval().delivery, policy_digest="policy-1")
+
+    control(isinstance(made(message(state=ReviewState.APPROVED)), Approval), "an approving review is one")
+    assert not isinstance(made(message(state=state)), Approval)
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if way.name.startswith("A04")], ids=lambda way: way.name)
+def test_who_else_has_to_approve(way: Way, control: Control):
+    control(decide(way.then, snapshot(), TERMS).allowed, "where nobody else is asked for, it is allowed")
+    assert not decide(way.then, way.now, way.terms).allowed
 
 
 _ALLOWED_TO_DIFFER = {"received_at", "delivery", "base_sha", "permission"}
 
 
 @pytest.mark.parametrize("name", [one.name for one in fields(Approval) if one.name not in _ALLOWED_TO_DIFFER])
-def test_a05_any_field_flipped(name: str):
+def test_a05_any_field_flipped(name: str, control: Control):
     whole = approval(now=snapshot(flags=("lockfile",)), said=message(body="allow:lockfile"))
-    value = getattr(whole, name)
-    flipped: object = BOB if isinstance(value, Actor) else value + 1 if isinstance(value, int) else ()
-    if isinstance(value, str):
-        flipped = ("1" if value[0] == "0" else "0") + value[1:]
-    changed: dict[str, Any] = {name: flipped}
     terms = replace(TERMS, policy_digest=whole.policy_digest)
-    assert decide(whole, snapshot(flags=("lockfile",)), terms).allowed
-    assert not decide(replace(whole, **changed), snapshot(flags=("lockfile",)), terms).allowed
+    control(decide(whole, snapshot(flags=("lockfile",)), terms).allowed, "untouched, it counts")
+    for flipped in flips(getattr(whole, name)):
+        changed: dict[str, Any] = {name: flipped}
+        assert not decide(replace(whole, **changed), snapshot(flags=("lockfile",)), terms).allowed, flipped
+
+
+def flips(value: object) -> list[object]:
+    """The value with one thing wrong: each character of a text in turn."""
+    if isinstance(value, str):
+        return [value[:at] + ("1" if letter == "0" else "0") + value[at + 1 :] for at, letter in enumerate(value)]
+    return [BOB if isinstance(value, Actor) else value + 1 if isinstance(value, int) else ()]
+
+
+def test_a05_no_boundary_can_be_shifted():
+    """Where the name of the base ends and the comparison begins is part of what is hashed."""
+    whole = "main:100644 100644 a b M"
+    assert len({digest_of(whole[:at], whole[at:].encode()) for at in range(len(whole))}) == len(whole)
 
 
 async def test_a06_a07_the_head_changes_between_the_last_reading_and_the_merge(
@@ -199,8 +223,11 @@ async def test_a06_a07_the_head_changes_between_the_last_reading_and_the_merge(
         assert statuses == [409]
 
 
-async def test_a08_what_lands_elsewhere_or_otherwise_is_an_alarm(policies: Policies, tmp_path: Path):
-    async with playing(tmp_path, policies, LandingMode.MERGE) as history:
+async def test_a08_what_lands_elsewhere_or_otherwise_is_an_alarm(policies: Policies, tmp_path: Path, control: Control):
+    async with playing(tmp_path / "control", policies, LandingMode.MERGE) as history:
+        await approved(history)
+        control(history.pull.merged and not history.conductor.landed[-1].alarm, "undisturbed, it lands without alarm")
+    async with playing(tmp_path / "attack", policies, LandingMode.MERGE) as history:
         history.races.append(Race("merge", lambda: retarget(history)))
         await approved(history)
         history.check()
@@ -221,17 +248,27 @@ def test_a_flag_that_is_not_named(named: str, control: Control):
     assert not decide(approval(), now, TERMS).allowed
 
 
-async def test_a10_two_approvals_that_arrive_swapped(policies: Policies, tmp_path: Path):
-    async with playing(tmp_path, policies, LandingMode.MERGE) as history:
+async def test_a10_two_approvals_that_arrive_swapped(policies: Policies, tmp_path: Path, control: Control):
+    """One approval for each of two changes, the later told first; then a third change, which nobody approved."""
+
+    async def two_approvals(history: History) -> None:
         await history.review("robin", "APPROVE", history.pull.head_sha)
-        first = history.pending
-        history.pending = []
+        first, history.pending = history.pending, []
         await push(history)
-        pushed = history.pending
-        history.pending = []
+        pushed, history.pending = history.pending, []
+        await history.review("robin", "APPROVE", history.pull.head_sha)
+        history.pending = [*history.pending, *first, *pushed]
+
+    async with playing(tmp_path / "control", policies, LandingMode.MERGE) as history:
+        await two_approvals(history)
         await history.deliver_all()
-        history.pending = [*first, *pushed]
+        history.check()
+        control(history.pull.merged, "what the later approval was given for lands")
+    async with playing(tmp_path / "attack", policies, LandingMode.MERGE) as history:
+        await two_approvals(history)
+        told, history.pending = history.pending, []
+        await history.push("rosa", {"feature.py": "good = 8\n"})
+        history.pending = told
         await history.deliver_all()
         history.check()
         assert not history.pull.merged
-        assert pull().open

@@ -8,7 +8,8 @@ from pathlib import Path
 from tests.attacks.conftest import CASES, cases_of, corpus
 
 HERE = Path(__file__).parent
-SEAMS = {"git", "imp", "sbx", "net"}
+NOT_HERE = {"rel", "aud"}
+"""Faults are tried by the stories and the crash campaign (`tests/scenarios`); the audit of an organisation has no command yet."""
 
 
 def test_the_copy_is_the_shared_corpus_where_there_is_one():
@@ -17,14 +18,14 @@ def test_the_copy_is_the_shared_corpus_where_there_is_one():
     assert len(corpus()) > 150
 
 
-def test_every_case_of_git_importer_sandbox_and_network_has_a_test():
+def test_every_case_has_a_test():
     named: set[str] = set()
     for path in HERE.glob("test_*.py"):
         text = path.read_text("utf-8")
         for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 named |= set(cases_of(node.name))
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 80:
                 named |= {case for case in corpus() if node.value.startswith(case)}
-    wanted = {case for case, seam in corpus().items() if seam in SEAMS}
+    wanted = {case for case, seam in corpus().items() if seam not in NOT_HERE}
     assert sorted(wanted - named) == []

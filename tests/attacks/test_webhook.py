@@ -23,6 +23,7 @@ import pytest
 import uvicorn
 
 from bot.domain.action import Action, Answer, Nothing, StartTask, TellTask
+from bot.domain.errors import UserError
 from bot.domain.ids import DeliveryId, InstallationId
 from bot.domain.money import MicroUsd
 from bot.domain.pull import Permission
@@ -32,12 +33,14 @@ from bot.stages.intake.decide import IntakeSettings
 from bot.stages.intake.run import decide_delivery
 from bot.stages.intake.signature import signature
 from bot.web.app import WebSettings, build
+from tests.attacks.conftest import Control
 from tests.unit.stages.intake.builders import ANA, ISSUE, comment, issue, payload, pull, user
 from tests.unit.stages.intake.forges import Forges
 
 SECRET = "a secret for attacks"
 LABELLED = payload("labeled", issue=issue(), label={"name": "agent"})
 RAW = json.dumps(LABELLED).encode()
+GOOD = "the good delivery beside it is taken"
 
 
 @dataclass
@@ -120,10 +123,15 @@ class TestW01Signatures:
             signature(SECRET, RAW) * 2,
         ],
     )
-    async def test_nobody_gets_in_without_githubs_signature(self, door: Door, header: str | None):
+    async def test_nobody_gets_in_without_githubs_signature(self, door: Door, header: str | None, control: Control):
         assert door.send(headers={"x-hub-signature-256": header}) == 401
         assert await door.store.deliveries.unfinished() == ()
-        assert door.send() == 202
+        control(door.send() == 202, GOOD)
+
+    @pytest.mark.parametrize("secrets", [(), ("",), (" ",), (SECRET, "")])
+    def test_an_empty_secret_is_no_secret(self, door: Door, secrets: tuple[str, ...]):
+        with pytest.raises(UserError, match="No webhook secret"):
+            build(door, WebSettings(secrets=secrets, tasks=door.store.tasks, ledger=door.store.ledger))
 
     def test_a_sha1_signature_does_not_stand_in(self, door: Door):
         assert door.send(headers={"x-hub-signature-256": None, "x-hub-signature": "sha1=" + "0" * 40}) == 401
@@ -140,13 +148,15 @@ class TestW02OtherBytes:
             RAW + b"\n",
         ],
     )
-    def test_the_signature_is_over_the_very_bytes(self, door: Door, signed: bytes):
+    def test_the_signature_is_over_the_very_bytes(self, door: Door, signed: bytes, control: Control):
+        control(signed != RAW and door.send(RAW) == 202, GOOD)
         assert door.send(RAW, {"x-hub-signature-256": signature(SECRET, signed)}) == 401
-        assert door.send(RAW) == 202
 
 
 class TestW03Size:
-    def test_a_body_above_the_limit_is_refused_by_its_length(self, door: Door):
+    def test_a_body_above_the_limit_is_refused_by_its_length(self, door: Door, control: Control):
+        large = json.dumps(LABELLED | {"padding": "x" * (8 * 1024 * 1024)}).encode()
+        control(door.send(large) == 202, "a large delivery below the limit is taken")
         with door.connect() as connection:
             connection.sendall(door.head(f"Content-Length: {26 * 1024 * 1024}"))
             assert status_of(connection) == 413
@@ -197,10 +207,10 @@ class TestW04Json:
             b"payload=%7B%7D",
         ],
     )
-    async def test_what_two_readers_could_read_differently_is_refused(self, door: Door, body: bytes):
+    async def test_what_two_readers_could_read_differently_is_refused(self, door: Door, body: bytes, control: Control):
         assert door.send(body) == 400
         assert await door.store.deliveries.unfinished() == ()
-        assert door.send(RAW) == 202
+        control(door.send(RAW) == 202, GOOD)
 
     @pytest.mark.parametrize(
         "wrong", [{"issue": 5}, {"sender": []}, {"repository": None}, {"label": "agent"}, {"action": {}}]
@@ -211,10 +221,12 @@ class TestW04Json:
 
 
 class TestW05Replay:
-    async def test_the_same_delivery_and_the_same_body_count_once(self, door: Door):
+    async def test_the_same_delivery_and_the_same_body_count_once(self, door: Door, control: Control):
         for identifier in ("d-1", "d-1", "d-2", "d-3"):
             assert door.send(headers={"x-github-delivery": identifier}) == 202
         assert await door.store.deliveries.unfinished() == (DeliveryId("d-1"),)
+        assert door.send(RAW + b" ", {"x-github-delivery": "d-4"}) == 202
+        control(len(await door.store.deliveries.unfinished()) == 2, "another body under another number counts")
 
     async def test_a_body_kept_back_for_a_year_counts_no_more(self, door: Door):
         door.send(headers={"x-github-delivery": "d-1"})
@@ -254,10 +266,12 @@ class TestW06ConfusedDeputy:
     async def begun(self, store: Store) -> None:
         assert await store.tasks.start(StartTask(ISSUE, ANA, "t", "t", "r"), MicroUsd(1)) is not None
 
-    async def test_another_installation_does_not_reach_the_task(self, store: Store):
+    async def test_another_installation_does_not_reach_the_task(self, store: Store, control: Control):
         await self.begun(store)
         stop = saying("/agent stop")
-        assert isinstance(await decided(store, Forges(), stop, "issue_comment"), TellTask)
+        control(
+            isinstance(await decided(store, Forges(), stop, "issue_comment"), TellTask), "from its own, it is heard"
+        )
         foreign = stop | {"installation": {"id": 10}}
         assert isinstance(await decided(store, Forges(), foreign, "issue_comment"), Nothing)
 
@@ -293,11 +307,12 @@ class TestW07Bots:
             saying("/agent run\n/agent stop", OTHER),
         ],
     )
-    async def test_no_bot_is_heard_or_answered(self, store: Store, body: dict[str, Any]):
+    async def test_no_bot_is_heard_or_answered(self, store: Store, body: dict[str, Any], control: Control):
         forges = Forges({"helper[bot]": Permission.ADMIN, "pullwright[bot]": Permission.ADMIN, "ana": Permission.ADMIN})
         assert isinstance(await decided(store, forges, body, "issue_comment"), Nothing)
         assert forges.asked == []
-        assert isinstance(await decided(store, forges, saying("/agent run"), "issue_comment"), StartTask)
+        heard = await decided(store, forges, saying("/agent run"), "issue_comment")
+        control(isinstance(heard, StartTask), "from a person, the same words start a task")
 
     async def test_a_loop_of_fifty_reviews_by_a_bot_says_nothing(self, store: Store):
         begun = await store.tasks.start(StartTask(ISSUE, ANA, "t", "t", "r"), MicroUsd(1))
@@ -320,13 +335,18 @@ class TestW07Bots:
 
 class TestW08Rights:
     @pytest.mark.parametrize("permission", [Permission.READ, Permission.NONE])
-    async def test_a_label_by_somebody_below_write_starts_nothing(self, store: Store, permission: Permission):
+    async def test_a_label_by_somebody_below_write_starts_nothing(
+        self, store: Store, permission: Permission, control: Control
+    ):
         """Triage can label, and reads as `read` at the permission endpoint; a deleted user reads as `none`."""
         assert await decided(store, Forges({"ana": permission}), LABELLED) == Answer(ISSUE, "refused")
-        assert isinstance(await decided(store, Forges({"ana": Permission.WRITE}), LABELLED), StartTask)
+        allowed = await decided(store, Forges({"ana": Permission.WRITE}), LABELLED)
+        control(isinstance(allowed, StartTask), "with the right to write, the label starts a task")
 
-    async def test_a_strangers_trigger_word_is_inert(self, store: Store):
-        """J01: at most a reaction for a reader, nothing for somebody without access."""
+    async def test_j01_a_strangers_trigger_word_is_inert(self, store: Store, control: Control):
+        """At most a reaction for a reader, nothing for somebody without access."""
+        from_a_writer = await decided(store, Forges({"eve": Permission.WRITE}), saying("/agent run", user("eve", 66)), "issue_comment")
+        control(isinstance(from_a_writer, StartTask), "from a writer, the same words start a task")
         for text in ("/agent run", "/agent merge 0123456789ab", "/agent stop"):
             body = saying(text, user("eve", 66))
             assert isinstance(await decided(store, Forges(), body, "issue_comment"), Nothing)
@@ -334,11 +354,15 @@ class TestW08Rights:
             assert isinstance(action, Answer)
             assert (action.topic, action.comment_id) == ("refused", 31)
 
-    async def test_the_text_of_the_trigger_counts_not_a_later_edit(self, store: Store):
-        """J03: edits of issue and comment are ignored; what starts carries the text of the labelled payload."""
+    async def test_j03_the_text_of_the_trigger_counts_not_a_later_edit(self, store: Store, control: Control):
+        """Edits of issue and comment are ignored; what starts carries the text of the labelled payload."""
         action = await decided(store, Forges(), LABELLED)
         assert isinstance(action, StartTask)
         assert action.request == "1 + 1 = 3"
+        later = await decided(
+            store, Forges(), payload("labeled", issue=issue(body="new text"), label={"name": "agent"})
+        )
+        control(isinstance(later, StartTask) and later.request == "new text", "the text at the label is what is taken")
         for event, body in (
             ("issues", payload("edited", issue=issue(body="rm -rf /"), changes={"body": {"from": "x"}})),
             ("issue_comment", payload("edited", issue=issue(), comment=comment("/agent run"), changes={})),
