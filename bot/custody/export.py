@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 from io import BytesIO
 from zipfile import ZipFile, ZipInfo
 
 from bot.custody.faults import DamagedResult, OverLimit, TreeMismatch
+from bot.custody.git import GitError
 from bot.custody.grammar import check_base_paths
 from bot.custody.mirror import Mirror
-from bot.domain.change import FileMode
-from bot.domain.ids import BlobId, TreeId
+from bot.domain.change import FileMode, TreeEntry
+from bot.domain.ids import BlobId, TreeId, is_full_object_id
 from bot.providers.sandbox.port import HOME, WORK, CommandResult, Sandbox
 
 STATE = f"{HOME}/.pullwright"
@@ -23,6 +24,7 @@ STATE = f"{HOME}/.pullwright"
 MAX_TREE_BYTES = 1 << 30
 MAX_TREE_FILES = 200_000
 PART_BYTES = 48 << 20
+_SETTLING_ROUNDS = 2
 _SCRIPT = f"{STATE}/inside.pyz"
 _MAIN = "import sys\nfrom bot.custody.inside.main import main\nsys.exit(main())\n"
 
@@ -39,32 +41,41 @@ async def populate(mirror: Mirror, sandbox: Sandbox, tree: TreeId) -> None:
         raise OverLimit("tree_size", detail=f"{sum(sizes.values()):,} bytes, at most {MAX_TREE_BYTES:,}")
     await give_listing(mirror, sandbox, tree)
     parts = await _give(mirror, sandbox, blobs, sizes)
-    _require(tree, await run_inside(sandbox, "populate", tree, parts=parts))
+    said = await run_inside(sandbox, "populate", tree, parts=parts)
+    if said.get("tree") != tree:
+        raise TreeMismatch("tree_on_disk", detail=f"is {said.get('tree')}, not {tree}")
 
 
 async def settle(mirror: Mirror, sandbox: Sandbox, tree: TreeId) -> int:
     """Bring the tree's files, and only them, to what they are in the tree, where another tree and what was set up beside it
-    stand already; how many had to cross. Raises TreeMismatch unless the disk then holds them all.
+    stand already; how many contents had to cross. Raises TreeMismatch unless the disk then holds them all.
     """
     entries = await mirror.entries(tree)
     check_base_paths(entry.path for entry in entries)
     await give_listing(mirror, sandbox, tree)
-    said = await run_inside(sandbox, "settle", tree)
-    if said.get("tree") == tree:
-        return 0
-    wanted = (await sandbox.read(f"{STATE}/wanted", limit=MAX_TREE_FILES * 41)).decode("ascii", "replace").split()
-    blobs = {entry.blob for entry in entries if entry.mode is not FileMode.GITLINK}
-    if not wanted or not blobs.issuperset(wanted):
-        raise DamagedResult("script_failed", detail="asks for what the tree does not hold")
-    missing = [BlobId(identifier) for identifier in wanted]
-    parts = await _give(mirror, sandbox, missing, await mirror.sizes(missing))
-    _require(tree, await run_inside(sandbox, "settle", tree, parts=parts))
-    return len(missing)
+    known = {entry.blob for entry in entries if entry.mode is not FileMode.GITLINK}
+    missing = await _likely_missing(mirror, sandbox, entries)
+    for _ in range(_SETTLING_ROUNDS):
+        parts = await _give(mirror, sandbox, missing, await mirror.sizes(missing)) if missing else 0
+        said = await run_inside(sandbox, "settle", tree, parts=parts)
+        if said.get("tree") == tree:
+            return len(missing)
+        wanted = (await sandbox.read(f"{STATE}/wanted", limit=MAX_TREE_FILES * 41)).decode("ascii", "replace").split()
+        if not wanted or not known.issuperset(wanted):
+            raise DamagedResult("script_failed", detail="asks for what the tree does not hold")
+        missing = [BlobId(identifier) for identifier in wanted]
+    raise TreeMismatch("tree_on_disk", detail=f"is {said.get('tree')}, not {tree}")
 
 
-def _require(tree: TreeId, said: dict[str, object]) -> None:
-    if said.get("tree") != tree:
-        raise TreeMismatch("tree_on_disk", detail=f"is {said.get('tree')}, not {tree}")
+async def _likely_missing(mirror: Mirror, sandbox: Sandbox, entries: Sequence[TreeEntry]) -> list[BlobId]:
+    """What differs from the tree that the sandbox says it holds: a guess that saves a question, whether it is true or not."""
+    try:
+        said = (await sandbox.read(f"{STATE}/tree", limit=100)).decode("ascii", "replace")
+        there = set(await mirror.entries(TreeId(said))) if is_full_object_id(said) else set()
+    except (FileNotFoundError, ValueError, GitError):
+        return []
+    missing = (entry.blob for entry in entries if entry not in there and entry.mode is not FileMode.GITLINK)
+    return list(dict.fromkeys(missing)) if there else []
 
 
 async def _give(mirror: Mirror, sandbox: Sandbox, blobs: Iterable[BlobId], sizes: dict[BlobId, int]) -> int:

@@ -71,11 +71,12 @@ def remove_old(place: Place, files: Leaves) -> None:
             folder = folder.rpartition(b"/")[0]
 
 
-def write(place: Place, files: Leaves, wrong: set[bytes], parts: int) -> None:
-    """Put the given contents at the paths that want them."""
+def write(place: Place, files: Leaves, parts: int) -> None:
+    """Put the given contents at every path that wants them."""
     where: dict[str, list[bytes]] = {}
-    for path in wrong:
-        where.setdefault(files[path][1], []).append(path)
+    for path, (mode, identifier) in files.items():
+        if mode != POINTER:
+            where.setdefault(identifier, []).append(path)
     given = list(batches(place, parts))
     pack = Pack(place, len(given), f"settled-{time.time_ns()}")
     for identifier, data in given:
@@ -95,20 +96,19 @@ def look(files: Leaves) -> tuple[Disk, Leaves, set[bytes]]:
 
 
 def settle(place: Place, args: argparse.Namespace) -> dict[str, object]:
-    """First without parts: what stands there, and in the file `wanted` the ids of what is missing. Then with them."""
+    """Tell what then stands there, and in the file `wanted` the ids of what is still missing, to be called again with them."""
     listing = place.read(f"listing-{args.tree}")
     files = parse_listing(listing)
     os.makedirs(place.work, exist_ok=True)
     os.chdir(place.work)
     remove_old(place, files)
-    disk, found, wrong = look(files)
     if args.parts:
-        write(place, files, wrong, args.parts)
-        disk, found, wrong = look(files)
+        write(place, files, args.parts)
+    disk, found, wrong = look(files)
     if not wrong:
         for path in (path for path, leaf in files.items() if leaf[0] == POINTER):
             make_directory(path)
-        if args.parts or stood_here(place) != args.tree:
+        if stood_here(place) != args.tree:
             _start_git_again(place, listing, files)
         place.save("tree", args.tree.encode())
     place.save("cache", b"\0".join(disk.fresh))

@@ -139,10 +139,14 @@ END"""
 class Lying(LocalSandbox):
     """Says other things than the script, which the worker must notice."""
 
-    said = ""
     wanted = b""
+    tree: bytes | None = None
 
     async def read(self, path: str, *, limit: int) -> bytes:
+        if path == f"{STATE}/tree":
+            if self.tree is None:
+                raise FileNotFoundError(path)
+            return self.tree
         return self.wanted if path == f"{STATE}/wanted" and self.wanted else await super().read(path, limit=limit)
 
 
@@ -154,9 +158,9 @@ async def test_an_answer_that_asks_for_foreign_content_is_refused(
     lying = Lying(sandbox.root)
     await populate(mirror, lying, one)
     for wanted in (secret[0].encode(), b"../../etc/passwd", b"\xff", b" "):
-        lying.wanted = wanted
+        lying.wanted, lying.tree = wanted, wanted
         with pytest.raises(DamagedResult):
             await settle(mirror, lying, other)
-    lying.wanted = (await mirror.entries(other))[0].blob.encode()
+    lying.wanted, lying.tree = (await mirror.entries(other))[0].blob.encode(), other.encode()
     with pytest.raises(TreeMismatch):
         await settle(mirror, lying, other)
