@@ -1,6 +1,6 @@
 # Every target sets up what it needs; nothing has to be installed by hand.
 .DEFAULT_GOAL := help
-.PHONY: crash histories gate-histories help setup demo test check lint types architecture unit contracts clients attacks scenarios test-real serve bench-retrieval bench-index bench-sandbox bench-custody lock clean
+.PHONY: fuzz-importer crash histories gate-histories help setup demo test check lint types architecture unit contracts clients attacks scenarios test-real serve bench-retrieval bench-index bench-sandbox bench-custody lock clean
 BIN := .venv/bin
 PYTEST := $(BIN)/pytest -q -n 2 --dist loadfile
 
@@ -40,6 +40,9 @@ contracts: setup clients
 
 attacks: setup ## The attack corpus
 	@$(PYTEST) tests/attacks tests/histories/test_code_owners.py
+
+fuzz-importer: setup ## N result streams with structured damage through the importer: outcomes as JSON
+	@$(BIN)/python -m tests.attacks.fuzz $(or $(N),200000) --first $(or $(FIRST),0)
 
 histories: setup
 	@$(PYTEST) tests/histories
