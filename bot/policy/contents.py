@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from bot.policy import locks
 from bot.policy.flags import Flag, Weight
 from bot.policy.limits import Limits
 
@@ -37,6 +38,12 @@ _INSTALL_SOURCE = re.compile(
     r"git\+(?:https?|ssh)://|\b(?:https?|ssh|git)://[^\s\"']+|\"(?:pre|post)?install\"\s*:|--(?:extra-)?index-url|find-links",
     re.IGNORECASE,
 )
+_AT_INSTALLATION = re.compile(
+    r"\"(?:pre|post)?install\"\s*:|\bgit\+|\bgit@|\bgit://|[\"'](?:github|gitlab|bitbucket|gist):|\bgit\s*=\s*[\"']"
+)
+_THRESHOLD = re.compile(r"\b((?:cov[-_])?fail[-_]under)[\"']?\s*[=:\s]\s*[\"']?(\d+(?:\.\d+)?)")
+_COVERAGE_BLOCK = re.compile(r"\b(?:coverageThreshold|thresholds?)[\"']?\s*[:=]\s*(\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\})")
+_COVERAGE_KIND = re.compile(r"\b(branches|functions|lines|statements)[\"']?\s*:\s*(\d+(?:\.\d+)?)")
 _HOST = re.compile(r"\b[a-z+]+://(?:[^\s/@\"']*@)?([^\s/:\"']+)", re.IGNORECASE)
 _DEPENDENCIES = re.compile(
     r"(?:^|.*/)(?:package(?:-lock)?\.json|npm-shrinkwrap\.json|[^/]*\.lock(?:b)?|pnpm-lock\.yaml|go\.(?:mod|sum)"
@@ -60,6 +67,8 @@ def flags_of_content(path: str, before: bytes, after: bytes, limits: Limits) -> 
         yield Flag("lfs_pointer", Weight.NAMED, (path,), "Only a pointer is here; the content is elsewhere.")
     if _DEPENDENCIES.fullmatch(path):
         yield from _sources(path, old, new)
+        yield from _pins(path, old, new)
+    yield from _thresholds(path, old, new)
 
 
 def is_binary(data: bytes) -> bool:
@@ -109,7 +118,35 @@ def _sources(path: str, old: str, new: str) -> Iterator[Flag]:
 
 
 def _scripts(text: str) -> int:
-    return len(re.findall(r'"(?:pre|post)?install"\s*:', text)) + text.count("git+")
+    return len(_AT_INSTALLATION.findall(text))
+
+
+def _pins(path: str, old: str, new: str) -> Iterator[Flag]:
+    changed = locks.repinned(path, old, new)
+    if changed:
+        named = ", ".join(changed[:3])
+        why = f"The same version has another content hash than before: {named}{' and more' if changed[3:] else ''}."
+        yield Flag("repinned", Weight.NAMED, (path,), why)
+
+
+def _thresholds(path: str, old: str, new: str) -> Iterator[Flag]:
+    """The least that a check lets pass, by the names that test tools give it."""
+    was, now = _least(old), _least(new)
+    lowered = sorted(name for name, least in was.items() if now.get(name, 0.0) < least)
+    if lowered:
+        name = lowered[0]
+        why = f"`{name}` was {was[name]:g} and is {now[name]:g}." if name in now else f"`{name}` is gone."
+        yield Flag("threshold_lowered", Weight.NAMED, (path,), why)
+
+
+def _least(text: str) -> dict[str, float]:
+    found: dict[str, float] = {}
+    wanted = [*_THRESHOLD.findall(text)]
+    for block in _COVERAGE_BLOCK.findall(text):
+        wanted += _COVERAGE_KIND.findall(block)
+    for name, value in wanted:
+        found[name] = min(found.get(name, float(value)), float(value))
+    return found
 
 
 def weakened_tests(path: str, before: bytes, after: bytes) -> Iterator[Flag]:

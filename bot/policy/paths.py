@@ -121,7 +121,7 @@ _TEST = re.compile(
 
 def flags_of(changes: Sequence[ChangedPath], *, files_before: int, peek: Peek, limits: Limits) -> tuple[Flag, ...]:
     """Every flag of a change, the weightiest first. `files_before` is the number of files of the base tree."""
-    found = list(_amounts(changes, files_before, limits))
+    found = [*_amounts(changes, files_before, limits), *_locks_alone(changes)]
     for change in changes:
         found += _by_path(change)
         found += _by_mode(change)
@@ -184,6 +184,15 @@ def _by_content(change: ChangedPath, peek: Peek, limits: Limits) -> Iterator[Fla
     yield from contents.flags_of_content(change.path, before, data, limits)
     if is_test(change.path) and old is not None:
         yield from contents.weakened_tests(change.path, before, data)
+
+
+def _locks_alone(changes: Sequence[ChangedPath]) -> Iterator[Flag]:
+    """Lock files follow manifests; one that moves on its own was not asked for by any declared dependency."""
+    flat = [(change.path, _flat(change.path)) for change in changes]
+    kinds = {name: pattern for name, _, _, pattern in _BY_PATH}
+    moved = [path for path, name in flat if kinds["lockfile"].fullmatch(name) and not name.endswith(".txt")]
+    if moved and not any(kinds["manifest"].fullmatch(name) for _, name in flat):
+        yield Flag("lock_only", _NAMED, tuple(moved), "Locked versions change without a declared dependency.")
 
 
 def _amounts(changes: Sequence[ChangedPath], files_before: int, limits: Limits) -> Iterator[Flag]:

@@ -1,4 +1,5 @@
-"""Masks secrets in their usual forms, and where they stand encoded in base64 or hex, reversed, or spread over white space."""
+"""Masks secrets in their usual forms, and where they stand encoded in base64 or hex, reversed, spread over white space or put together
+from pieces."""
 
 from __future__ import annotations
 
@@ -45,13 +46,16 @@ _USUAL = re.compile(
 
 _RUN = re.compile(r"[A-Za-z0-9+/_-]{16,}(?:[ \t]*\n[ \t]*[A-Za-z0-9+/_-]{8,})*={0,2}")
 _HEX = re.compile(r"(?:[0-9A-Fa-f]{2}[ :]?){8,}(?:\n[ \t]*(?:[0-9A-Fa-f]{2}[ :]?){8,})*")
+_QUOTED = r"(?:\"[^\"\n]*\"|'[^'\n]*'|`[^`\n]*`)"
+_PIECE = re.compile(_QUOTED)
+_PIECES = re.compile(rf"{_QUOTED}(?:[ \t]*(?:[+.,&|\\][ \t]*)?(?:\r?\n[ \t]*)?(?:[+.&|][ \t]*)?[a-z]?{_QUOTED})+")
 _SPACE = re.compile(r"\s+")
 
 
 def mask_secrets(text: str, known: tuple[str, ...] = ()) -> str:
     """The text with every secret replaced by a mask. `known` are values that must never appear, whatever they look like."""
     known = tuple(value for value in known if len(value) >= SHORTEST)
-    spans = [*_plain(text, known), *_encoded(text, known), *_reversed(text, known), *_spread(text, known)]
+    spans = [span for find in (_plain, _encoded, _reversed, _spread, _joined) for span in find(text, known)]
     pieces, position = [], 0
     for start, end in sorted(spans):
         if end <= position:
@@ -109,6 +113,14 @@ def _reversed(text: str, known: tuple[str, ...]) -> Iterator[tuple[int, int]]:
     size = len(text)
     for start, end in _plain(text[::-1], known):
         yield size - end, size - start
+
+
+def _joined(text: str, known: tuple[str, ...]) -> Iterator[tuple[int, int]]:
+    """Quoted pieces that a program puts together, on one line or on several."""
+    for match in _PIECES.finditer(text):
+        whole = "".join(piece[1:-1] for piece in _PIECE.findall(match.group()))
+        if _USUAL.search(whole) or any(value in whole for value in known):
+            yield match.span()
 
 
 def _spread(text: str, known: tuple[str, ...]) -> Iterator[tuple[int, int]]:

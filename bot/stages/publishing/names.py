@@ -6,9 +6,12 @@ import re
 import unicodedata
 
 from bot.domain.ids import TaskId
+from bot.prompting import publishable_line
 
 BRANCH_PREFIX = "agent/"
 TITLE_LENGTH = 120
+_READ = 1000
+_MARKS = re.compile(r"[@#]+(?=\w)")
 
 
 def branch(number: int, title: str, task: TaskId) -> str:
@@ -20,7 +23,11 @@ def branch(number: int, title: str, task: TaskId) -> str:
 
 
 def title(issue_title: str) -> str:
-    """A one-line title from the issue's, without what GitHub or a reader could take for a command."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in issue_title).split())
-    line = re.sub(r"[@#](?=\w)", "", line).lstrip("/").strip()
+    """A one-line title from the issue's, without what GitHub, CI or a reader could take for a command, and without secrets.
+
+    It becomes the first line of commits, where Markdown guards nothing: mentions and references lose their mark.
+    """
+    plain = "".join(c if c.isprintable() or c == "\n" else " " for c in issue_title)
+    calm = re.sub(r"(?m)^[\s/]+", "", _MARKS.sub("", plain))
+    line = _MARKS.sub("", publishable_line(calm, _READ).replace("`", "'"))
     return (line[: TITLE_LENGTH - 1] + "…" if len(line) > TITLE_LENGTH else line) or "Change"

@@ -170,7 +170,10 @@ def test_where_dependencies_come_from(blobs: Blobs) -> None:
     assert flags["lockfile"].weight is Weight.SHOWN
     assert "evil.example" in flags["install_source"].why
     same = lock.replace(b"a.tgz", b"b.tgz")
-    assert set(blobs.flags(blobs.change("package-lock.json", lock, same))) == {"lockfile"}
+    alone = blobs.change("package-lock.json", lock, same)
+    assert blobs.flags(alone)["lock_only"].weight is Weight.NAMED
+    manifest = blobs.change("package.json", b"{}", b'{"x": 1}')
+    assert set(blobs.flags(alone, manifest)) == {"lockfile", "manifest"}
     scripts = blobs.flags(blobs.change("package.json", b"{}", b'{"scripts": {"postinstall": "node x"}}'))
     assert scripts["install_source"].weight is Weight.NAMED
 

@@ -38,7 +38,17 @@ def test_every_title_is_one_line_that_calls_nobody(text: str):
 
 
 @pytest.mark.parametrize(
-    ("given_title", "made"), [("/agent merge it", "agent merge it"), ("Fix @rosa's #12", "Fix rosa's 12")]
+    ("given_title", "made"),
+    [
+        ("/agent merge it", "agent merge it"),
+        ("Fix @rosa's #12", "Fix rosa's 12"),
+        ("@#x and @`y`", "x and @ 'y'"),
+        ("fixes GH-1", "fixes 'GH-1'"),
+        ("[skip ci] Speed up", "(skip ci) Speed up"),
+        ("Add ghp_A1b2C3d4E5f6A1b2C3d4E5f6 to CI", "Add [secret-removed] to CI"),
+        ("Add it\n\nCo-authored-by: Eve <eve@e.example>", "Add it"),
+        ("Use `int`", "Use 'int'"),
+    ],
 )
-def test_commands_mentions_and_references_lose_their_mark(given_title: str, made: str):
+def test_what_could_act_in_a_title_does_not_act(given_title: str, made: str):
     assert title(given_title) == made
