@@ -345,7 +345,9 @@ class TestW08Rights:
 
     async def test_j01_a_strangers_trigger_word_is_inert(self, store: Store, control: Control):
         """At most a reaction for a reader, nothing for somebody without access."""
-        from_a_writer = await decided(store, Forges({"eve": Permission.WRITE}), saying("/agent run", user("eve", 66)), "issue_comment")
+        from_a_writer = await decided(
+            store, Forges({"eve": Permission.WRITE}), saying("/agent run", user("eve", 66)), "issue_comment"
+        )
         control(isinstance(from_a_writer, StartTask), "from a writer, the same words start a task")
         for text in ("/agent run", "/agent merge 0123456789ab", "/agent stop"):
             body = saying(text, user("eve", 66))
