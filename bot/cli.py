@@ -294,18 +294,41 @@ def costs(
     _announce(render(calls, as_json=as_json, vendors=vendors))
 
 
+Policies = Annotated[Path | None, typer.Option("--policies", help="Directory; default the configured one.")]
+
+
 @policy_app.command("check")
-def policy_check(
-    directory: Annotated[Path | None, typer.Option("--policies", help="Directory; default the configured one.")] = None,
-    as_json: Json = False,
-) -> None:
-    """Validate the policies against their schema."""
-    from bot.settings import load, load_policies
+def policy_check(directory: Policies = None, as_json: Json = False) -> None:
+    """Validate the policies against their schema and try their cases."""
+    from bot.commands.policy import check, told_check
+    from bot.settings import load
 
     where = directory or load().policies
-    faults = [str(fault) for fault in load_policies(where).faults]
-    if as_json:
-        _announce(json.dumps({"policies": str(where), "faults": faults}))
-    else:
-        _announce("\n".join(faults) or "The policies are valid.")
-    sys.exit(1 if faults else 0)
+    checked = check(where)
+    _announce(told_check(checked, where, as_json=as_json))
+    sys.exit(0 if checked.fine else 1)
+
+
+@policy_app.command("explain")
+def policy_explain(
+    asked: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="CASE | PRINCIPAL ACTION RESOURCE",
+            help="A case file (policies/cases has some); or, say, `person:write approve src/a.py,ci.yml`.",
+        ),
+    ],
+    directory: Policies = None,
+    repository: Annotated[
+        Path | None, typer.Option("--repository-policy", help="A repository's own rules (.github/pullwright.cedar).")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Say which rules decide one question, where they stand and why. Exit 1 when it is denied, or not as a case expects."""
+    from bot.commands import policy
+    from bot.settings import load, load_policies
+
+    policies = load_policies(directory or load().policies)
+    explained = policy.explain(policies, policy.asked(asked, policies.limits, repository))
+    _announce(policy.told_explanation(explained, as_json=as_json))
+    sys.exit(0 if explained.as_expected or (explained.as_expected is None and explained.decision.allowed) else 1)

@@ -1,11 +1,14 @@
-"""`policies/cases/*.toml`: facts and the expected answer. Each file is a test, and `pullwright policy check` runs them."""
+"""`policies/cases/*`: facts and the expected answer, in TOML, YAML or JSON. Each file is a test; `pullwright policy check` runs them."""
 
 from __future__ import annotations
 
+import json
 import tomllib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
+import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bot.domain.event import Actor
@@ -24,7 +27,7 @@ class Case:
 
     about: str
     question: Question
-    allowed: bool
+    allowed: bool | None
     because: tuple[str, ...]
     repository_policy: str | None
 
@@ -50,9 +53,9 @@ class _Change(_Strict):
 
 
 class _File(_Strict):
-    about: str
+    about: str = ""
     asks: Literal["start", "publish", "approve", "land"]
-    expect: Literal["allowed", "denied"]
+    expect: Literal["allowed", "denied"] | None = None
     because: list[str] = []
     person: _Person = _Person()
     change: _Change = _Change()
@@ -68,14 +71,33 @@ class _File(_Strict):
     repository_policy: str | None = None
 
 
-def read_case(text: str) -> Case:
-    """The case in this text. Raises ValueError with a sentence when it is none."""
+def read_case(text: str, *, form: str = "toml") -> Case:
+    """The case in this text; `form` is toml, yml, yaml or json. Raises ValueError with a sentence when it is none."""
     try:
-        file = _File.model_validate(tomllib.loads(text))
+        return case_of(_READERS[form](text))
+    except (tomllib.TOMLDecodeError, yaml.YAMLError, json.JSONDecodeError) as error:
+        raise ValueError(f"this is no {form.upper()}: {' '.join(str(error).split())}") from None
+    except KeyError:
+        raise ValueError(f"a case is TOML, YAML or JSON, not {form}") from None
+
+
+def case_of(told: object) -> Case:
+    """The case in these values. Without `expect` it only asks. Raises ValueError with a sentence when it is none."""
+    try:
+        file = _File.model_validate(told)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
-        raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-    return Case(file.about, _question(file), file.expect == "allowed", tuple(file.because), file.repository_policy)
+        raise ValueError(f"{'.'.join(map(str, first['loc'])) or 'the case'}: {first['msg']}") from None
+    allowed = None if file.expect is None else file.expect == "allowed"
+    return Case(file.about, _question(file), allowed, tuple(file.because), file.repository_policy)
+
+
+_READERS: Mapping[str, Callable[[str], object]] = {
+    "toml": tomllib.loads,
+    "yml": yaml.safe_load,
+    "yaml": yaml.safe_load,
+    "json": json.loads,
+}
 
 
 def _question(file: _File) -> Question:
@@ -107,10 +129,14 @@ def _question(file: _File) -> Question:
             assert_never(file.asks)
 
 
+def ruled(case: Case, policies: Policies) -> Policies:
+    """These rules with the repository's own ones that the case brings."""
+    return policies if case.repository_policy is None else policies.tightened(case.repository_policy)
+
+
 def differs(case: Case, policies: Policies) -> str | None:
     """None when the policies answer as the case says; else what they answer instead."""
-    rules = policies if case.repository_policy is None else policies.tightened(case.repository_policy)
-    decision = rules.decide(case.question)
+    decision = ruled(case, policies).decide(case.question)
     because = tuple(sorted(reason.rule for reason in decision.reasons))
     if decision.allowed == case.allowed and because == tuple(sorted(case.because)):
         return None

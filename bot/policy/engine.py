@@ -106,20 +106,6 @@ def check(sources: Sequence[Source], schema: str, limits: str) -> Policies:
         faults.append(PolicyFault("policies", None, "there is no rule at all"))
     read = parse_limits(limits)
     if isinstance(read, LimitsFault):
-        faults.append(PolicyFault("limits.toml", None, read.message))
+        faults.append(PolicyFault("limits.toml", read.line, read.message))
         read = Limits()
     return Policies(ordered, schema, read, tuple(statements), tuple(faults), limits)
-
-
-def explain(policies: Policies, question: Question) -> str:
-    """The decision as people read it: the answer, and each rule that made it with its place."""
-    decision = policies.decide(question)
-    places = {statement.name: statement.place for statement in policies.statements}
-    lines = [f"{decision.subject}: {'allowed' if decision.allowed else 'denied'}"]
-    lines += [
-        f"  {reason.rule} ({places[reason.rule]}): {reason.text}"
-        if reason.rule in places
-        else f"  {reason.rule}: {reason.text}"
-        for reason in decision.reasons
-    ]
-    return "\n".join(lines)

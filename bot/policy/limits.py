@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass
 
@@ -28,6 +29,7 @@ class LimitsFault:
     """Why the file does not hold; nothing is allowed until it does."""
 
     message: str
+    line: int | None = None
 
 
 class _File(BaseModel):
@@ -49,8 +51,12 @@ def parse_limits(text: str) -> Limits | LimitsFault:
     try:
         file = _File.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
-        return LimitsFault(f"limits.toml is not TOML: {error}.")
+        found = re.search(r"line (\d+)", str(error))
+        return LimitsFault(f"this is not TOML: {error}", int(found[1]) if found else None)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
-        return LimitsFault(f"limits.toml: {'.'.join(map(str, first['loc']))}: {first['msg']}.")
+        key = str(first["loc"][0]) if first["loc"] else ""
+        lines = enumerate(text.splitlines(), start=1)
+        line = next((number for number, line in lines if re.match(rf"\s*{re.escape(key)}\s*=", line)), None)
+        return LimitsFault(f"`{key}`: {first['msg']}", line)
     return Limits(**file.model_dump())
