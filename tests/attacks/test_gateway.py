@@ -182,9 +182,11 @@ TRICKS = (
 
 
 @pytest.mark.parametrize("branch", [*ELSEWHERE, *TRICKS], ids=lambda name: f"D02-{name!a}")
-async def test_a_branch_that_is_not_ours_is_never_written(branch: str):
+async def test_a_branch_that_is_not_ours_is_never_written(branch: str, control: Control):
     seen: list[httpx.Request] = []
     async with gateway(lambda _: httpx.Response(201, json={}), seen) as forge:
+        await forge.create_branch("agent/7-a-change-1", COMMIT)
+        control(json.loads(seen[-1].content)["ref"] == "refs/heads/agent/7-a-change-1", "our own branch is written")
         before = len(seen)
         for act in (forge.create_branch, forge.advance_branch):
             with pytest.raises(ForgeRefused):
@@ -192,17 +194,16 @@ async def test_a_branch_that_is_not_ours_is_never_written(branch: str):
         assert len(seen) == before
 
 
-async def test_d02_the_control_our_own_branch_is_written():
-    seen: list[httpx.Request] = []
-    async with gateway(lambda _: httpx.Response(201, json={}), seen) as forge:
-        await forge.create_branch("agent/7-a-change-1", COMMIT)
-        assert json.loads(seen[-1].content)["ref"] == "refs/heads/agent/7-a-change-1"
-
-
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
-async def test_d03_a_redirect_of_an_act_is_never_followed(status: int):
+async def test_d03_a_redirect_of_an_act_is_never_followed(status: int, control: Control):
     seen: list[httpx.Request] = []
     away = {"location": "https://hub.example/repositories/666/issues/1/comments"}
+    transport = httpx.MockTransport(
+        lambda request: httpx.Response(status if request.url.path == "/" else 200, headers=away)
+    )
+    async with httpx.AsyncClient(transport=transport, follow_redirects=True) as trusting:
+        followed = await trusting.post("https://hub.example/")
+        control("666" in str(followed.url), "a client that follows redirects goes there")
     async with gateway(lambda _: httpx.Response(status, headers=away), seen) as forge:
         with pytest.raises(ForgeGone):
             await forge.create_comment(1, "x")
@@ -231,10 +232,45 @@ async def test_a_name_cannot_climb_out_of_its_place(login: str):
     assert re.fullmatch(r"/repos/org/shop/collaborators/[^/?#]+/permission", raw)
 
 
-async def test_d04_every_token_is_for_one_repository_and_names_its_permissions():
+async def test_d04_every_token_is_for_one_repository_and_names_its_permissions(control: Control):
     seen: list[httpx.Request] = []
     async with gateway(lambda _: httpx.Response(201, json={"id": 1, "user": {}, "body": ""}), seen) as forge:
         await forge.fetch_token()
     asked = [json.loads(request.content) for request in seen if request.url.path.endswith("/access_tokens")]
-    assert asked
+    control(asked, "tokens were asked for")
     assert all(one["repository_ids"] == [42] and one["permissions"] for one in asked)
+
+
+@pytest.mark.parametrize(
+    "wider",
+    [
+        {"permissions": {"contents": "write"}},
+        {"permissions": {"contents": "read", "administration": "read"}},
+        {"permissions": {"contents": "admin"}},
+        {"repositories": [{"id": 42, "full_name": "org/shop"}, {"id": 43, "full_name": "org/other"}]},
+        {"repositories": [{"id": 43, "full_name": "org/other"}]},
+    ],
+)
+async def test_d04_a_token_that_is_wider_than_asked_is_not_used(wider: dict[str, object], control: Control):
+    """Tokens for fetching read the contents of one repository."""
+    minted: dict[str, object] = {"token": "ghs_x", "expires_at": "2099-01-01T00:00:00Z"}
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        if request.url.path.endswith("/access_tokens"):
+            fetches = json.loads(request.content)["permissions"] == {"contents": "read"}
+            return httpx.Response(201, json={**minted, **(given if fetches else {})})
+        return httpx.Response(200, json={**REPOSITORY, "slug": "pullwright"})
+
+    for given in ({"permissions": {"contents": "read", "metadata": "read"}}, wider):
+        forges = GithubForges(
+            AppCredentials("7", key_pair().private_pem),
+            base_url="https://hub.example/",
+            pool=httpx.MockTransport(handle),
+        )
+        forge = await forges.open(InstallationId(9), RepositoryId(42))
+        if given is wider:
+            with pytest.raises(ForgeGone, match="wider than asked"):
+                await forge.fetch_token()
+        else:
+            control(await forge.fetch_token() == "ghs_x", "a token as asked for is used")
+        await forges.close()

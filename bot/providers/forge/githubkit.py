@@ -43,7 +43,7 @@ from bot.providers.forge.port import (
     Repository,
     ReviewWords,
 )
-from bot.providers.forge.tokens import Phase, Token, TokenBook, TokenKey
+from bot.providers.forge.tokens import Phase, Token, TokenBook, TokenKey, beyond
 
 PUBLIC_API = "https://api.github.com/"
 OWN_BRANCHES = "agent/"
@@ -128,6 +128,9 @@ class GithubForges:
             told = await self._as_app(Ask("POST", path, asked))
         except ForgeRefused as refusal:
             raise ForgeGone(f"no token for {key.phase.name.lower()}: {refusal.message}") from refusal
+        wider = beyond(key, told.get("permissions", {}), told.get("repositories", ()))
+        if wider:
+            raise ForgeGone(f"the token for {key.phase.name.lower()} is wider than asked: {', '.join(wider)}")
         return Token(str(told["token"]), datetime.fromisoformat(told["expires_at"]))
 
 

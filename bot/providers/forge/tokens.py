@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum
+from typing import Any
 
 from bot.domain.ids import InstallationId, RepositoryId
 
 _SPARE = timedelta(minutes=5)
+_RANKS = {"read": 1, "write": 2, "admin": 3}
 
 
 class Phase(Enum):
@@ -46,6 +48,14 @@ class Token:
     def lasts(self, now: datetime) -> bool:
         """Whether enough of its hour is left for a clone."""
         return self.expires_at - now > _SPARE
+
+
+def beyond(key: TokenKey, permissions: Mapping[str, str], repositories: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What a minted token holds, as GitHub tells it, that the key does not ask for. `metadata: read` always comes along."""
+    asked = {"metadata": "read", **key.phase.permissions}
+    ranks = {name: _RANKS[level] for name, level in asked.items()}
+    wider = [f"{name}:{level}" for name, level in permissions.items() if _RANKS.get(level, 9) > ranks.get(name, -1)]
+    return wider + [str(one.get("full_name")) for one in repositories if one.get("id") != key.repository]
 
 
 class TokenBook:
