@@ -1,6 +1,6 @@
 # Every target sets up what it needs; nothing has to be installed by hand.
 .DEFAULT_GOAL := help
-.PHONY: fuzz-importer crash histories gate-histories help setup demo test check lint types architecture unit contracts clients attacks scenarios test-real serve bench-retrieval bench-index bench-sandbox bench-custody lock clean
+.PHONY: test-live fuzz-importer crash histories gate-histories help setup demo test check lint types architecture unit contracts clients attacks scenarios test-real serve bench-retrieval bench-index bench-sandbox bench-custody lock clean
 BIN := .venv/bin
 PYTEST := $(BIN)/pytest -q -n 2 --dist loadfile
 
@@ -39,7 +39,7 @@ contracts: setup clients
 	@$(PYTEST) tests/contracts
 
 attacks: setup ## The attack corpus
-	@$(PYTEST) tests/attacks tests/histories/test_code_owners.py
+	@$(PYTEST) tests/attacks $$(cut -d' ' -f2 tests/attacks/elsewhere.txt)
 
 fuzz-importer: setup ## N result streams with structured damage through the importer: outcomes as JSON
 	@$(BIN)/python -m tests.attacks.fuzz $(or $(N),200000) --first $(or $(FIRST),0)
@@ -60,6 +60,10 @@ test: check clients ## Everything CI runs
 
 crash: setup ## N stories (20), the product killed at random requests: strikes and faults as JSON
 	@$(BIN)/python -m tests.scenarios.storms $(or $(N),20) --first $(or $(FIRST),0)
+
+test-live: setup ## The sandbox suite against E2B Cloud, with the key in E2B_API_KEY
+	@test -n "$$E2B_API_KEY" || { echo "Set E2B_API_KEY to the key of the account that may be used."; exit 2; }
+	@PULLWRIGHT_TEST_LIVE=1 $(PYTEST) -n 0 tests/contracts/test_sandbox_conformance.py
 
 test-real: setup ## The pipeline on real open-source projects, all of it
 	@$(BIN)/pytest -q tests/scenarios/test_real_projects.py

@@ -6,7 +6,7 @@ so the server outside never resolves a path that the sandbox controls. Frames ar
 Its imports are the C halves of the usual modules, because those would double the time to start a sandbox, as pathlib would.
 """
 
-# ruff: noqa: PTH103, PTH104, PTH107, PTH110, PTH112, PTH114, PTH116, PTH118, PTH119, PTH120, PTH123, PTH208
+# ruff: noqa: PTH103, PTH112, PTH118, PTH120, PTH123, PTH208
 from __future__ import annotations
 
 import _signal as signal  # type: ignore[import-not-found]
@@ -21,10 +21,10 @@ from _socket import AF_INET, CMSG_SPACE, MSG_CMSG_CLOEXEC, SCM_RIGHTS, SOCK_STRE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from typing import Any
 
-_LISTING_CAP = 50_000
+_MORE = "/run"
 _KILL_ROUNDS = 20
 _NULL = "/dev/null"
 _LOCKS, _FIRST_TAG = 10, 1 << 30  # RLIMIT_LOCKS, which Linux has not looked at since 2.4
@@ -46,51 +46,6 @@ def _place(path: str) -> str:
     if path == "~" or path.startswith("~/"):
         path = home + path[1:]
     return os.path.normpath(os.path.join(home, path))
-
-
-def _kind(mode: int) -> str:
-    if stat.S_ISDIR(mode):
-        return "directory"
-    if stat.S_ISREG(mode):
-        return "file"
-    return "symlink" if stat.S_ISLNK(mode) else "other"
-
-
-def _entry(path: str) -> dict[str, Any]:
-    """What E2B tells about one path: the link itself, but the type of what it leads to."""
-    status = os.lstat(path)
-    target, kind = None, _kind(status.st_mode)
-    if kind == "symlink":
-        target = os.path.realpath(path)
-        if os.path.exists(target):
-            kind = _kind(os.stat(target).st_mode)
-    return {
-        "name": os.path.basename(path),
-        "path": path,
-        "type": kind,
-        "size": status.st_size,
-        "mode": stat.S_IMODE(status.st_mode),
-        "permissions": stat.filemode(status.st_mode),
-        "uid": status.st_uid,
-        "gid": status.st_gid,
-        "mtime": status.st_mtime,
-        "target": target,
-    }
-
-
-def _walk(top: str, depth: int) -> Iterator[dict[str, Any]]:
-    pending = [(top, 1)]
-    while pending:
-        folder, level = pending.pop()
-        for name in sorted(os.listdir(folder)):
-            path = os.path.join(folder, name)
-            try:
-                entry = _entry(path)
-            except FileNotFoundError:
-                continue
-            yield entry
-            if level < depth and entry["type"] == "directory" and entry["target"] is None:
-                pending.append((path, level + 1))
 
 
 def _stat(pid: int | str) -> list[bytes]:
@@ -148,6 +103,14 @@ def _family(leader: int, tag: int, began: int, others: set[int]) -> set[int]:
     return family
 
 
+def _more(op: str) -> Callable[[dict[str, Any], list[int]], dict[str, Any]]:
+    """What few ask for, from a file of its own that is read when somebody does: compiling it would cost every start."""
+    if _MORE not in sys.path:
+        sys.path.append(_MORE)
+    operation = getattr(__import__("agent_more"), op)
+    return lambda message, fds: operation(_place, message, fds)
+
+
 class Agent:
     """Serves one control socket until it closes; then this process, and with it the sandbox, ends."""
 
@@ -203,7 +166,7 @@ class Agent:
     def _answer(self, message: dict[str, Any], fds: list[int]) -> None:
         give: tuple[int, ...] = ()
         try:
-            result = getattr(self, "do_" + message["op"])(message, fds)
+            result = (getattr(self, "do_" + message["op"], None) or _more(message["op"]))(message, fds)
             give = (result.pop("fd"),) if "fd" in result else ()
             self._send({"id": message["id"], "ok": result}, give)
         except (OSError, ValueError, RecursionError) as error:
@@ -245,10 +208,26 @@ class Agent:
 
     def do_spawn(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Start a command on the given stdout, stderr and perhaps stdin; its exit is told under `key`."""
+        streams = (fds[2] if len(fds) > 2 else self._null, fds[0], fds[1])
+        return {"pid": self._start(message, [(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(streams)])}
+
+    def do_terminal(self, message: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
+        """As `spawn`, on a terminal whose other end is handed out: opened first by the leader of a session, it controls it."""
+        master, slave = os.openpty()
+        opened = (os.POSIX_SPAWN_OPEN, 0, os.ttyname(slave), os.O_RDWR, 0)
+        try:
+            pid = self._start(message, [opened, (os.POSIX_SPAWN_DUP2, 0, 1), (os.POSIX_SPAWN_DUP2, 0, 2)])
+        except BaseException:
+            os.close(master)
+            raise
+        finally:
+            os.close(slave)
+        return {"pid": pid, "fd": master}
+
+    def _start(self, message: dict[str, Any], actions: list[tuple[Any, ...]]) -> int:
         cwd = _place(message["cwd"] or "~")
         if not os.path.isdir(cwd):
             raise ValueError(f"cwd '{cwd}' does not exist")
-        streams = (fds[2] if len(fds) > 2 else self._null, fds[0], fds[1])
         if _crowded():  # by what ended commands left behind, perhaps a fork bomb
             live = {tag for tag, _ in self._tags.values()}
             _end(lambda: {pid for pid in _processes() if _tag(pid) not in live})
@@ -260,14 +239,14 @@ class Agent:
             message["argv"][0],
             message["argv"],
             message["env"],
-            file_actions=[(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(streams)],
+            file_actions=actions,
             setsid=True,
             setsigdef=[signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT],
         )
         os.chdir("/")
         self._commands[pid] = message["key"]
         self._tags[pid] = (self._next_tag, int(_stat(pid)[19]))  # it is there at least until it is buried
-        return {"pid": pid}
+        return pid
 
     def do_signal(self, message: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
         """SIGKILL takes the whole family, any other signal the process group."""
@@ -307,48 +286,6 @@ class Agent:
         listener.bind(("127.0.0.1", 0))
         listener.listen(64)
         return {"fd": listener.detach()}
-
-    def do_stat(self, message: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
-        return {"entry": _entry(_place(message["path"]))}
-
-    def do_list(self, message: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
-        path = _place(message["path"])
-        if not os.path.isdir(path):
-            os.stat(path)
-            raise NotADirectoryError(f"path is not a directory: {path}")
-        entries = []
-        for entry in _walk(path, message["depth"]):
-            entries.append(entry)
-            if len(entries) > _LISTING_CAP:
-                raise ValueError(f"more than {_LISTING_CAP} entries under {path}")
-        return {"entries": entries}
-
-    def do_make_dir(self, message: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
-        path = _place(message["path"])
-        if os.path.isdir(path):
-            raise FileExistsError(f"directory already exists: {path}")
-        if os.path.lexists(path):
-            raise NotADirectoryError(f"path is a file: {path}")
-        os.makedirs(path)
-        return {"entry": _entry(path)}
-
-    def do_move(self, message: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
-        source, destination = _place(message["source"]), _place(message["destination"])
-        os.lstat(source)
-        os.makedirs(os.path.dirname(destination), exist_ok=True)
-        os.rename(source, destination)
-        return {"entry": _entry(destination)}
-
-    def do_remove(self, message: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
-        """Remove a file or a whole tree; what is missing is removed already."""
-        from shutil import rmtree  # noqa: PLC0415 - it costs a fifth of the start of a sandbox, and few remove anything
-
-        path = _place(message["path"])
-        if os.path.isdir(path) and not os.path.islink(path):
-            rmtree(path)
-        elif os.path.lexists(path):
-            os.remove(path)
-        return {}
 
 
 def _end(choose: Callable[[], set[int]]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import json
-import os
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -19,6 +19,7 @@ from bot.sandboxd.answers import Refusal
 from bot.sandboxd.egress.rules import Destination, parse_entry
 from bot.sandboxd.errors import NotKept, SandboxGone, TooManySandboxes, UnknownTemplateError
 from bot.sandboxd.limits import Limits
+from bot.sandboxd.metrics import sample
 from bot.sandboxd.registry import Registry
 from bot.sandboxd.sandbox import Request as CreateRequest
 from bot.sandboxd.sandbox import Sandbox, State
@@ -60,6 +61,7 @@ class Control:
             ("POST", "/sandboxes/{id}/snapshots", self._snapshot),
             ("GET", "/snapshots", self._snapshots),
             ("DELETE", "/templates/{id}", self._delete_snapshot),
+            ("GET", "/sandboxes/{id}/metrics", self._metrics),
             ("GET", "/sandboxes/{id}/egress", self._egress),
         ]
         unserved = (
@@ -146,6 +148,13 @@ class Control:
         await sandbox.allow(_egress(body))
         return Response(status_code=204)
 
+    async def _metrics(self, request: Request) -> Response:
+        """Of now: samples of the past are not kept, so a time span that has ended holds none."""
+        sandbox, end = self._named(request), request.query_params.get("end")
+        if sandbox.state is not State.RUNNING or (end is not None and _count(end, 0) < int(time.time())):
+            return JSONResponse([])
+        return JSONResponse([await sample(sandbox, self._limits)])
+
     async def _egress(self, request: Request) -> Response:
         """What was decided about attempts to get out: ours, E2B has no such call."""
         noted = self._named(request).gate.noted
@@ -192,8 +201,8 @@ class Control:
             **_made(sandbox),
             "startedAt": _iso(sandbox.started_at),
             "endAt": _iso(sandbox.ends_at),
-            "cpuCount": os.cpu_count() or 1,
-            "memoryMB": (self._limits.home_bytes + self._limits.tmp_bytes) >> 20,
+            "cpuCount": max(1, round(self._limits.cpus)),
+            "memoryMB": self._limits.memory_bytes >> 20,
             "diskSizeMB": self._limits.home_bytes >> 20,
             "state": sandbox.state.value,
             "metadata": dict(sandbox.request.metadata),

@@ -1,8 +1,10 @@
-"""envd's filesystem service, answered by the agent. Watching is not served."""
+"""envd's filesystem service, answered by the agent. Watching by polling, which only the SDK's synchronous half does, is not served."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,14 +13,23 @@ from connectrpc.errors import ConnectError
 from connectrpc.request import RequestContext
 from e2b.envd.filesystem import filesystem_connect
 from e2b.envd.filesystem import filesystem_pb as pb
+from protobuf import Oneof
 from protobuf.wkt import Timestamp
 
 from bot.sandboxd.channel import Reply
 from bot.sandboxd.errors import AgentRefused, SandboxGone
-from bot.sandboxd.process_service import sandbox_of
+from bot.sandboxd.process_service import keepalive_of, sandbox_of
 from bot.sandboxd.registry import Registry
+from bot.sandboxd.watching import Watch
 
 _TYPES = {"file": pb.FileType.FILE, "directory": pb.FileType.DIRECTORY, "symlink": pb.FileType.SYMLINK}
+_EVENTS = {
+    "create": pb.EventType.CREATE,
+    "write": pb.EventType.WRITE,
+    "remove": pb.EventType.REMOVE,
+    "rename": pb.EventType.RENAME,
+    "chmod": pb.EventType.CHMOD,
+}
 _OWNERS = {1000: "user"}
 _CODES = {
     "FileNotFoundError": Code.NOT_FOUND,
@@ -36,7 +47,7 @@ class FilesystemService(filesystem_connect.Filesystem):
     async def stat(
         self, request: pb.StatRequest, ctx: RequestContext[pb.StatRequest, pb.StatResponse], /
     ) -> pb.StatResponse:
-        return pb.StatResponse(entry=_one(await self._ask(ctx, "stat", path=request.path)))
+        return pb.StatResponse(entry=_one(await self._ask(ctx, "describe", path=request.path)))
 
     async def list_dir(
         self,
@@ -44,7 +55,7 @@ class FilesystemService(filesystem_connect.Filesystem):
         ctx: RequestContext[pb.ListDirRequest, pb.ListDirResponse],
         /,
     ) -> pb.ListDirResponse:
-        reply = await self._ask(ctx, "list", path=request.path, depth=max(1, request.depth))
+        reply = await self._ask(ctx, "listing", path=request.path, depth=max(1, request.depth))
         entries = reply.fields.get("entries")
         return pb.ListDirResponse(entries=[_entry(entry) for entry in entries] if isinstance(entries, list) else [])
 
@@ -71,14 +82,52 @@ class FilesystemService(filesystem_connect.Filesystem):
         await self._ask(ctx, "remove", path=request.path)
         return pb.RemoveResponse()
 
+    async def watch_dir(
+        self,
+        request: pb.WatchDirRequest,
+        ctx: RequestContext[pb.WatchDirRequest, pb.WatchDirResponse],
+        /,
+    ) -> AsyncIterator[pb.WatchDirResponse]:
+        sandbox, keepalive = sandbox_of(self._registry, ctx.request_headers), keepalive_of(ctx.request_headers)
+        with _answered():
+            watch = await Watch.begin(sandbox, request.path, recursive=request.recursive)
+        try:
+            yield _watched("start", pb.WatchDirResponse.StartEvent())
+            until = None if ctx.timeout_ms is None else time.monotonic() + ctx.timeout_ms / 1000
+            while True:
+                left = keepalive if until is None else min(keepalive, until - time.monotonic())
+                if left <= 0:
+                    raise ConnectError(Code.DEADLINE_EXCEEDED, "the watch's time was up")
+                happened = await watch.next(left)
+                if sandbox.gone.is_set():
+                    raise ConnectError(Code.UNAVAILABLE, "the sandbox ended")
+                for kind, name in happened:
+                    yield _watched("filesystem", pb.FilesystemEvent(name=_shown(name), type=_EVENTS[kind]))
+                if not happened:
+                    yield _watched("keepalive", pb.WatchDirResponse.KeepAlive())
+        finally:
+            watch.end()
+
     async def _ask(self, ctx: RequestContext[Any, Any], op: str, **arguments: object) -> Reply:
         sandbox = sandbox_of(self._registry, ctx.request_headers)
-        try:
+        with _answered():
             return await sandbox.ask(op, **arguments)
-        except AgentRefused as refusal:
-            raise ConnectError(_CODES.get(refusal.kind, Code.INVALID_ARGUMENT), str(refusal)) from None
-        except SandboxGone as gone:
-            raise ConnectError(Code.UNAVAILABLE, str(gone)) from None
+
+
+@contextmanager
+def _answered() -> Iterator[None]:
+    """The agent's refusals as the wire has them."""
+    try:
+        yield
+    except AgentRefused as refusal:
+        raise ConnectError(_CODES.get(refusal.kind, Code.INVALID_ARGUMENT), str(refusal)) from None
+    except SandboxGone as gone:
+        raise ConnectError(Code.UNAVAILABLE, str(gone)) from None
+
+
+def _watched(name: str, value: object) -> pb.WatchDirResponse:
+    chosen: Any = Oneof(name, value)
+    return pb.WatchDirResponse(event=chosen)
 
 
 def _one(reply: Reply) -> pb.EntryInfo:
@@ -108,7 +157,11 @@ def _entry(given: object) -> pb.EntryInfo:
 def _text(fields: Mapping[str, object], name: str) -> str:
     """Names that are not UTF-8 are shown with replacement characters: the wire has no other way."""
     value = fields.get(name)
-    return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace") if isinstance(value, str) else ""
+    return _shown(value) if isinstance(value, str) else ""
+
+
+def _shown(text: str) -> str:
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _number(fields: Mapping[str, object], name: str) -> int:

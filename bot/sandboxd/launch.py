@@ -24,8 +24,10 @@ from bot.sandboxd.staging import Stage, stage
 from bot.sandboxd.templates import HOME, Bind, Template, interpreter_binds, interpreter_program
 from bot.sandboxd.uids import UidLease, lease_uid
 
-_AGENT = Path(__file__).with_name("agent.py")
 _AGENT_INSIDE = "/run/agent.py"
+_AGENT = {
+    f"/run/{name}": Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("agent.py", "agent_more.py")
+}
 _TMP, _SHM = "/tmp", "/dev/shm"  # noqa: S108 - inside: each sandbox has its own
 _END_SECONDS = 10
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -107,7 +109,6 @@ class Launcher:
             name: find_tool(name)
             for name in ("bwrap", *(("setpriv", "nsenter", "unshare") if os.geteuid() == 0 else ()))
         }
-        self._agent = _AGENT.read_text(encoding="utf-8")
         self._filter = filter_of(os.uname().machine)
         self.cgroups = find_cgroups(limits)
         sources = {bind.source: None for template in templates for bind in self._binds(template)}
@@ -182,7 +183,7 @@ class Launcher:
             arguments += ["--symlink", f"usr/{name}", f"/{name}"]
         for path in _ETC_OF_THE_MACHINE:
             arguments += ["--ro-bind-try", path, path]
-        for path, text in {**_ETC, _AGENT_INSIDE: self._agent}.items():
+        for path, text in {**_ETC, **_AGENT}.items():
             arguments += ["--perms", "0444", "--file", descriptors.add(text), path]
         arguments += [
             "--proc",

@@ -15,11 +15,12 @@ from e2b.envd.process import process_pb as pb
 from protobuf import Oneof
 
 from bot.sandboxd.errors import AgentRefused, SandboxGone
-from bot.sandboxd.processes import Command, Event, Kind, Process, Subscriber
+from bot.sandboxd.processes import Command, Event, Kind, Process, Subscriber, TerminalSize
 from bot.sandboxd.registry import Registry
 from bot.sandboxd.sandbox import Sandbox
 
 _KEEPALIVE_SECONDS = 50
+_MOST_CELLS = 1 << 16
 _USERS = frozenset({"user", "root"})
 _GONE = "the connection to the sandbox ended before the stream completed"
 
@@ -33,7 +34,7 @@ def sandbox_of(registry: Registry, headers: Headers) -> Sandbox:
 
 
 class ProcessService(process_connect.Process):
-    """Commands with pipes. Terminals (`pty`) are not served."""
+    """Commands, with pipes or on a terminal."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
@@ -46,8 +47,6 @@ class ProcessService(process_connect.Process):
     ) -> AsyncIterator[pb.StartResponse]:
         sandbox, headers = sandbox_of(self._registry, ctx.request_headers), ctx.request_headers
         _check_user(headers)
-        if request.pty is not None:
-            raise ConnectError(Code.UNIMPLEMENTED, "terminals (pty) are not served by this server")
         try:
             process, subscriber = await sandbox.spawn(_command(request))
         except AgentRefused as refusal:
@@ -56,7 +55,7 @@ class ProcessService(process_connect.Process):
             raise ConnectError(Code.UNAVAILABLE, _GONE) from None
         if ctx.timeout_ms is not None:
             sandbox.expire(process, max(0.0, ctx.timeout_ms / 1000))
-        async for event in _events(process, subscriber, _keepalive(headers)):
+        async for event in _events(process, subscriber, keepalive_of(headers)):
             yield pb.StartResponse(event=event)
 
     async def connect(
@@ -68,7 +67,7 @@ class ProcessService(process_connect.Process):
         sandbox = sandbox_of(self._registry, ctx.request_headers)
         process = _find(sandbox, request.process, finished=True)
         subscriber = process.subscribe()
-        async for event in _events(process, subscriber, _keepalive(ctx.request_headers)):
+        async for event in _events(process, subscriber, keepalive_of(ctx.request_headers)):
             yield pb.ConnectResponse(event=event)
 
     async def list(
@@ -96,6 +95,20 @@ class ProcessService(process_connect.Process):
         except SandboxGone:
             raise ConnectError(Code.UNAVAILABLE, _GONE) from None
         return pb.SendSignalResponse()
+
+    async def update(
+        self,
+        request: pb.UpdateRequest,
+        ctx: RequestContext[pb.UpdateRequest, pb.UpdateResponse],
+        /,
+    ) -> pb.UpdateResponse:
+        process = _find(sandbox_of(self._registry, ctx.request_headers), request.process)
+        if request.pty is not None:
+            try:
+                process.resize(_size(request.pty))
+            except OSError as error:
+                raise ConnectError(Code.FAILED_PRECONDITION, f"the terminal's size cannot be set: {error}") from None
+        return pb.UpdateResponse()
 
     async def send_input(
         self,
@@ -190,7 +203,15 @@ def _command(request: pb.StartRequest) -> Command:
         cwd=config.cwd if config.has_field("cwd") else None,
         stdin=request.stdin if request.has_field("stdin") else True,
         tag=request.tag if request.has_field("tag") else None,
+        terminal=_size(request.pty) if request.pty is not None else None,
     )
+
+
+def _size(terminal: pb.PTY) -> TerminalSize:
+    size = terminal.size
+    if size is None or not (0 < size.rows < _MOST_CELLS and 0 < size.cols < _MOST_CELLS):
+        raise ConnectError(Code.INVALID_ARGUMENT, "a terminal has a size")
+    return TerminalSize(size.rows, size.cols)
 
 
 def _find(sandbox: Sandbox, selector: pb.ProcessSelector | None, *, finished: bool = False) -> Process:
@@ -208,10 +229,12 @@ def _find(sandbox: Sandbox, selector: pb.ProcessSelector | None, *, finished: bo
 
 async def _feed(process: Process, given: pb.ProcessInput | None) -> None:
     match given.input if given is not None else None:
-        case Oneof(field="stdin", value=bytes(data)):
+        case Oneof(field="stdin" | "pty" as kind, value=bytes(data)):
             pass
         case _:
-            raise ConnectError(Code.UNIMPLEMENTED, "only standard input is served")
+            raise ConnectError(Code.INVALID_ARGUMENT, "no input given")
+    if (kind == "pty") is not (process.command.terminal is not None):
+        raise ConnectError(Code.FAILED_PRECONDITION, f"the process does not take input by {kind}")
     try:
         await process.write(data)
     except (ValueError, BrokenPipeError) as error:
@@ -230,7 +253,7 @@ def _check_user(headers: Headers) -> None:
         raise ConnectError(Code.UNAUTHENTICATED, f"invalid username: '{user}'")
 
 
-def _keepalive(headers: Headers) -> float:
+def keepalive_of(headers: Headers) -> float:
     try:
         return max(1.0, float(headers.get("keepalive-ping-interval", "")))
     except ValueError:

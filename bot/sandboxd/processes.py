@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import fcntl
 import os
 import signal
+import struct
+import termios
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,10 +20,11 @@ _QUIET_SECONDS = 0.25
 
 
 class Kind(StrEnum):
-    """What a subscriber is told; the first two are the names of the wire."""
+    """What a subscriber is told; the first three are the names of the wire."""
 
     STDOUT = "stdout"
     STDERR = "stderr"
+    TERMINAL = "pty"
     END = "end"
     GONE = "gone"
 
@@ -50,8 +55,14 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True)
+class TerminalSize:
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True, slots=True)
 class Command:
-    """What to start. `tag` and the rest are told again by `list`."""
+    """What to start, with pipes or on a terminal. `tag` and the rest are told again by `list`."""
 
     program: str
     args: tuple[str, ...]
@@ -59,6 +70,7 @@ class Command:
     cwd: str | None
     stdin: bool
     tag: str | None = None
+    terminal: TerminalSize | None = None
 
 
 class Subscriber:
@@ -96,7 +108,7 @@ class Subscriber:
 class Process:
     """One command. It exists before the agent is asked to start it, so even the fastest exit finds it."""
 
-    def __init__(self, command: Command, *, stdout: int, stderr: int, stdin: int | None) -> None:
+    def __init__(self, command: Command, outputs: Mapping[Kind, int], stdin: int | None = None) -> None:
         self.command = command
         self.pid = 0
         self.exit_code: int | None = None
@@ -106,7 +118,7 @@ class Process:
         self._stdin = stdin
         self._stdin_lock = asyncio.Lock()
         self._stdin_room: asyncio.Future[None] | None = None
-        self._outputs = {Kind.STDOUT: stdout, Kind.STDERR: stderr}
+        self._outputs = dict(outputs)
         self._pumps: list[asyncio.Task[None]] = []
         self._subscribers: set[Subscriber] = set()
         self._produced = 0
@@ -121,6 +133,21 @@ class Process:
     def unsubscribe(self, subscriber: Subscriber) -> None:
         self._subscribers.discard(subscriber)
         subscriber.close()
+
+    def on_terminal(self, fd: int, size: TerminalSize) -> None:
+        """Its one descriptor is output and input; no descriptor, or none of a terminal, is no terminal."""
+        try:
+            self._stdin = os.dup(fd)
+            self._outputs = {Kind.TERMINAL: fd}
+            self.resize(size)
+        except OSError:
+            return
+
+    def resize(self, size: TerminalSize) -> None:
+        """Raises OSError when it is on no terminal, or is over."""
+        if self._stdin is None or Kind.TERMINAL not in self._outputs:
+            raise OSError(errno.ENOTTY, "not on a terminal")
+        fcntl.ioctl(self._stdin, termios.TIOCSWINSZ, struct.pack("HHHH", size.rows, size.columns, 0, 0))
 
     def started(self, pid: int) -> None:
         self.pid = pid
@@ -209,6 +236,8 @@ class Process:
                 except BlockingIOError:
                     await _wait(fd)
                     continue
+                except OSError:  # a terminal's other end has been closed
+                    return
                 if not data:
                     return
                 self._produced += len(data)

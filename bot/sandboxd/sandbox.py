@@ -14,13 +14,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from bot.sandboxd.cgroups import Group
 from bot.sandboxd.channel import Channel, Reply
 from bot.sandboxd.egress.gate import Gate
 from bot.sandboxd.egress.proxy import Outside
 from bot.sandboxd.egress.rules import Destination
 from bot.sandboxd.errors import AgentRefused, IsolationUnavailable, SandboxGone
 from bot.sandboxd.launch import Launched, environment_of
-from bot.sandboxd.processes import Command, Process, Subscriber
+from bot.sandboxd.processes import Command, Kind, Process, Subscriber, TerminalSize
 from bot.sandboxd.templates import Template
 
 _START_SECONDS = 20
@@ -57,6 +58,7 @@ class Sandbox:
         self.finished: dict[int, Process] = {}
         self.gone = asyncio.Event()
         self.gate = Gate(self.id, outside or Outside())
+        self.sampled: tuple[float, float] | None = None
         self._opening = asyncio.Lock()
         self.template = template
         self._launched = launched
@@ -90,12 +92,21 @@ class Sandbox:
         """The launcher, as this machine knows it."""
         return self._launched.process.pid
 
+    @property
+    def group(self) -> Group:
+        """Its control groups."""
+        return self._launched.group
+
     async def ask(self, op: str, **arguments: object) -> Reply:
         """One question to the agent that hands out no descriptor."""
         reply = await self._channel.call(op, arguments)
         for fd in reply.fds:
             os.close(fd)
         return reply
+
+    async def call(self, op: str, *, fds: tuple[int, ...] = (), **arguments: object) -> Reply:
+        """One question whose answer may bring descriptors, which then belong to the caller."""
+        return await self._channel.call(op, arguments, fds=fds)
 
     async def open(self, path: str, mode: str) -> tuple[int, str]:
         """A descriptor of a regular file opened inside, and the path as the sandbox resolved it."""
@@ -109,28 +120,49 @@ class Sandbox:
 
     async def spawn(self, command: Command) -> tuple[Process, Subscriber]:
         """Start a command; the subscriber gets all of its output, from the first byte."""
+        if command.terminal is not None:
+            return await self._spawn_on_terminal(command, command.terminal)
         (stdout, out), (stderr, err) = os.pipe(), os.pipe()
         stdin, feed = os.pipe() if command.stdin else (None, None)
         theirs = (out, err, *(() if stdin is None else (stdin,)))
-        process = Process(command, stdout=stdout, stderr=stderr, stdin=feed)
-        subscriber, key = process.subscribe(), id(process)
-        self._keyed[key] = process
+        process = Process(command, {Kind.STDOUT: stdout, Kind.STDERR: stderr}, stdin=feed)
+        subscriber = process.subscribe()
         try:
-            env = environment_of(self.template, self.gate.environment(), self.request.env, command.env)
-            start = {"key": key, "argv": [command.program, *command.args], "cwd": command.cwd, "env": env}
-            reply = await self._channel.call("spawn", start, fds=theirs)
+            reply = await self._begin(process, "spawn", theirs)
+        finally:
+            for fd in theirs:
+                os.close(fd)
+        self._begun(process, reply)
+        return process, subscriber
+
+    async def _spawn_on_terminal(self, command: Command, size: TerminalSize) -> tuple[Process, Subscriber]:
+        process = Process(command, {})
+        subscriber = process.subscribe()
+        reply = await self._begin(process, "terminal", ())
+        first, *others = reply.fds or [-1]
+        for fd in others:
+            os.close(fd)
+        process.on_terminal(first, size)
+        self._begun(process, reply)
+        return process, subscriber
+
+    async def _begin(self, process: Process, op: str, fds: tuple[int, ...]) -> Reply:
+        key, command = id(process), process.command
+        self._keyed[key] = process
+        env = environment_of(self.template, self.gate.environment(), self.request.env, command.env)
+        start = {"key": key, "argv": [command.program, *command.args], "cwd": command.cwd, "env": env}
+        try:
+            return await self._channel.call(op, start, fds=fds)
         except (AgentRefused, SandboxGone, asyncio.CancelledError):
             self._keyed.pop(key, None)
             process.never_started()
             raise
-        finally:
-            for fd in theirs:
-                os.close(fd)
+
+    def _begun(self, process: Process, reply: Reply) -> None:
         process.started(reply.number("pid"))
         self.processes[process.pid] = process
         if process.exit_code is not None:
             self._over(process)
-        return process, subscriber
 
     async def allow(self, destinations: frozenset[Destination]) -> None:
         """From now on these hosts can be reached, and no others. A sandbox that was never allowed any has no way out at all."""

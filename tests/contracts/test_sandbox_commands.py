@@ -20,59 +20,15 @@ from tests.contracts.sandbox_server import (
     fixtures,
     negated,
     output,
-    sandbox_of,
 )
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 endpoint, sandbox = fixtures()
 
 
-async def test_a_command_gives_both_streams_and_its_exit_code(sandbox):
-    result = await sandbox.commands.run("echo out; echo err >&2")
-    assert (result.stdout, result.stderr, result.exit_code) == ("out\n", "err\n", 0)
-    with pytest.raises(CommandExitException) as caught:
-        await sandbox.commands.run("echo why >&2; exit 3")
-    assert (caught.value.exit_code, caught.value.stderr, caught.value.error) == (3, "why\n", "exit status 3")
-
-
 async def test_a_hundred_fast_commands_all_end(sandbox):
     results = await asyncio.gather(*(sandbox.commands.run(f"echo {number}", timeout=30) for number in range(100)))
     assert [result.stdout for result in results] == [f"{number}\n" for number in range(100)]
-
-
-async def test_output_streams_while_the_command_runs(sandbox):
-    seen: list[tuple[float, str]] = []
-    await sandbox.commands.run(
-        "echo a; sleep 0.4; echo b", on_stdout=lambda text: seen.append((time.monotonic(), text))
-    )
-    assert [text for _, text in seen] == ["a\n", "b\n"]
-    assert seen[1][0] - seen[0][0] > 0.3
-
-
-async def test_environment_and_directory_reach_the_command(endpoint):
-    async with sandbox_of(endpoint, envs={"A": "sandbox", "B": "sandbox"}) as sandbox:
-        result = await sandbox.commands.run("echo $A $B $HOME $USER; pwd", envs={"B": "call"}, cwd="/tmp")
-        assert result.stdout == "sandbox call /home/user user\n/tmp\n"
-
-
-async def test_a_missing_directory_is_an_invalid_argument(sandbox):
-    with pytest.raises(InvalidArgumentException, match="does not exist"):
-        await sandbox.commands.run("true", cwd="/nowhere")
-
-
-async def test_a_background_command_can_be_listed_reached_and_killed(sandbox):
-    handle = await sandbox.commands.run("echo begun; sleep 60", background=True, timeout=0)
-    listed = await sandbox.commands.list()
-    assert [(item.pid, item.cmd, item.args[-1]) for item in listed] == [
-        (handle.pid, "/bin/bash", "echo begun; sleep 60")
-    ]
-    again = await sandbox.commands.connect(handle.pid, timeout=0)
-    assert await handle.kill() is True
-    for each in (handle, again):
-        with pytest.raises(CommandExitException) as caught:
-            await each.wait()
-        assert (caught.value.exit_code, caught.value.error) == (-1, "signal: killed")
-    assert await sandbox.commands.kill(handle.pid) is False
 
 
 async def test_a_finished_command_still_tells_its_exit_code(sandbox):
@@ -83,14 +39,6 @@ async def test_a_finished_command_still_tells_its_exit_code(sandbox):
     with pytest.raises(CommandExitException) as caught:
         await again.wait()
     assert caught.value.exit_code == 7
-
-
-async def test_standard_input_is_fed_and_closed(sandbox):
-    handle = await sandbox.commands.run("cat; echo done", background=True, stdin=True)
-    await handle.send_stdin("one\n")
-    await sandbox.commands.send_stdin(handle.pid, "two\n")
-    await handle.close_stdin()
-    assert (await handle.wait()).stdout == "one\ntwo\ndone\n"
 
 
 async def test_standard_input_larger_than_a_pipe_is_fed_in_order(sandbox):
@@ -123,14 +71,6 @@ async def test_the_deadline_holds_although_the_client_has_gone(sandbox):
     handle = await sandbox.commands.run("sleep 60", background=True, timeout=0.5)
     await handle.disconnect()
     await eventually(lambda: negated(sandbox.commands.list()))
-
-
-async def test_a_client_that_goes_leaves_the_command_running(sandbox):
-    handle = await sandbox.commands.run(
-        "for i in $(seq 20); do echo $i; sleep 0.05; done; touch /tmp/finished", background=True, timeout=0
-    )
-    await handle.disconnect()
-    await eventually(lambda: sandbox.files.exists("/tmp/finished"))
 
 
 async def test_a_client_that_stops_reading_holds_only_its_own_command_back(sandbox):

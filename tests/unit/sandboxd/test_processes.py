@@ -50,7 +50,7 @@ async def test_a_subscriber_with_nothing_to_tell_says_so_in_time():
 
 def piped() -> tuple[Process, int, int, int]:
     (out, out_in), (err, err_in), (stdin_out, stdin) = os.pipe(), os.pipe(), os.pipe()
-    return Process(COMMAND, stdout=out, stderr=err, stdin=stdin), out_in, err_in, stdin_out
+    return Process(COMMAND, {Kind.STDOUT: out, Kind.STDERR: err}, stdin), out_in, err_in, stdin_out
 
 
 async def collect(subscriber: Subscriber) -> list[Event]:
