@@ -62,8 +62,9 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class LedgerTotals:
-    """What a task has cost: settled costs plus the full reservation of attempts that were never settled."""
+    """What a task has cost: settled costs plus the full reservation of attempts that were never settled (`unknown`)."""
 
     spent: MicroUsd
+    unknown: MicroUsd = field(default=ZERO, kw_only=True)
     usage: Usage = field(default_factory=Usage)
     calls: int = 0

@@ -327,7 +327,7 @@ class TestLedger:
         usage = Usage(input=10, write_5m=4, read=100, output=20, thinking=5)
         await store.ledger.settle(attempt(1, 300), Settled(usage, MicroUsd(120), "ok", "req_1"))
         assert await store.ledger.open(attempt(2, 50), budget=BUDGET)
-        assert await store.ledger.totals("t") == LedgerTotals(MicroUsd(170), usage, 2)
+        assert await store.ledger.totals("t") == LedgerTotals(MicroUsd(170), usage, 2, unknown=MicroUsd(50))
         assert await store.ledger.attempts("t", "plan:1") == 2
         assert await store.ledger.attempts("t", "plan:2") == 0
 

@@ -98,7 +98,7 @@ class MeteredModel:
         attempt = Attempt(purse.task, request.key, number, talk.model, talk.effort.value, needed)
         if purse.budget <= 0 or not await purse.ledger.open(attempt, budget=purse.budget):
             totals = await purse.ledger.totals(purse.task)
-            raise OverBudget(needed=needed, spent=totals.spent, budget=purse.budget)
+            raise OverBudget(needed=needed, totals=totals, budget=purse.budget)
         return attempt
 
     async def _settle_failed(self, attempt: Attempt, request: ModelRequest, failed: AttemptFailed) -> None:

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from bot.domain.errors import Transient
-from bot.domain.money import MicroUsd
+from bot.domain.money import MicroUsd, show
 from bot.domain.spending import Attempt, LedgerTotals, Settled, Usage
 
 __all__ = [
@@ -130,13 +130,18 @@ class ModelUnavailable(Exception):  # noqa: N818 - needs an operator
 
 
 class OverBudget(Exception):  # noqa: N818 - a stop, not a fault
-    """The next attempt could cross the task's budget. Never retried; nothing was sent."""
+    """The next attempt could cross the task's budget. Never retried; nothing was sent. Its text is for people."""
 
-    def __init__(self, *, needed: MicroUsd, spent: MicroUsd, budget: MicroUsd) -> None:
-        self.needed = needed
-        self.spent = spent
-        self.budget = budget
-        super().__init__(f"the next call may cost {needed} micro-dollars; {spent} of {budget} are spent")
+    def __init__(self, *, needed: MicroUsd, totals: LedgerTotals, budget: MicroUsd) -> None:
+        self.needed, self.spent, self.budget = needed, totals.spent, budget
+        lost = (
+            f" ({show(totals.unknown)} of it for calls whose answers a restart lost; they count at their highest price)"
+            if totals.unknown
+            else ""
+        )
+        super().__init__(
+            f"The next model call may cost up to {show(needed)}, and {show(totals.spent)} of {show(budget)} are spent{lost}."
+        )
 
 
 class LanguageModel(Protocol):

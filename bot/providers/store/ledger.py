@@ -51,10 +51,11 @@ class SqlLedger:
     async def totals(self, task: str) -> LedgerTotals:
         """What the task has cost; an attempt of unknown fate counts in full."""
         rows = await self.rows(task)
-        spent = sum(row.attempt.reserved if row.settled is None else row.settled.cost for row in rows)
+        unknown = sum(row.attempt.reserved for row in rows if row.settled is None)
+        spent = unknown + sum(row.settled.cost for row in rows if row.settled is not None)
         used = [astuple(row.settled.usage) for row in rows if row.settled is not None]
         usage = Usage(*(sum(kind) for kind in zip(*used, strict=True))) if used else Usage()
-        return LedgerTotals(spent=MicroUsd(spent), usage=usage, calls=len(rows))
+        return LedgerTotals(MicroUsd(spent), usage, len(rows), unknown=MicroUsd(unknown))
 
     async def attempts(self, task: str, key: str) -> int:
         """How many attempts of this call were ever opened."""

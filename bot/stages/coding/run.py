@@ -163,7 +163,7 @@ class _Worker:
             try:
                 return Asked(await self.using.model.send(request))
             except OverBudget as stop:
-                return Asked(None, texts.over_budget(stop.spent, stop.budget))
+                return Asked(None, texts.over_budget(str(stop)))
             except ModelUnavailable as stop:
                 return Asked(None, texts.model_unavailable(str(stop)))
 

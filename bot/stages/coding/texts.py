@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bot.domain.money import MicroUsd, show
 from bot.domain.task import Ending, Stage
 from bot.domain.verdict import Failure, FailureKind
 
@@ -22,11 +21,11 @@ def stuck(reason: str, failures: tuple[Failure, ...] = ()) -> Ending:
     return Ending(Stage.NEEDS_HUMAN, reason + named, _RETRY)
 
 
-def over_budget(spent: MicroUsd, budget: MicroUsd) -> Ending:
+def over_budget(reason: str) -> Ending:
     """The next call could have cost more than is left."""
     return Ending(
         Stage.OVER_BUDGET,
-        f"The next model call could cross the budget: {show(spent)} of {show(budget)} are spent. Nothing more was sent.",
+        f"The task could cross its budget. {reason} Nothing more was sent.",
         "The work so far is kept. Raise the budget or split the task, then reply `/agent retry`.",
     )
 

@@ -75,7 +75,7 @@ async def _ask(model: LanguageModel, request: ModelRequest) -> _Asked:
     try:
         return _Asked(await model.send(request))
     except OverBudget as stop:
-        return _Asked(None, texts.over_budget(stop.spent, stop.budget))
+        return _Asked(None, texts.over_budget(str(stop)))
     except ModelUnavailable as stop:
         return _Asked(None, texts.model_unavailable(str(stop)))
 

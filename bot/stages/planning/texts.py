@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 
-from bot.domain.money import MicroUsd, show
 from bot.domain.plan import Plan
 from bot.domain.task import Ending, Stage
 
@@ -64,11 +63,11 @@ def cut_off() -> Ending:
     )
 
 
-def over_budget(spent: MicroUsd, budget: MicroUsd) -> Ending:
+def over_budget(reason: str) -> Ending:
     """No money for a plan."""
     return Ending(
         Stage.OVER_BUDGET,
-        f"Planning could cross the budget: {show(spent)} of {show(budget)} are spent. Nothing more was sent.",
+        f"Planning could cross the budget. {reason} Nothing more was sent.",
         "Raise the budget, then reply `/agent retry`.",
     )
 
