@@ -33,8 +33,8 @@ def cut(text: str, limit: int = DEFAULT_TOKENS) -> str:
     tail = _take(lines[len(head) :][::-1], room - room // 3)[::-1]
     missing = len(lines) - len(head) - len(tail)
     if missing <= 0 or not (head or tail):
-        half = room // 2
-        return f"{text[:half]}\n[… cut …]\n{text[-half:]}"
+        data, half = text.encode("utf-8", "replace"), room // 2
+        return f"{data[:half].decode('utf-8', 'ignore')}\n[… cut …]\n{data[-half:].decode('utf-8', 'ignore')}"
     return "\n".join([*head, f"[… {missing} lines cut …]", *tail])
 
 

@@ -1,9 +1,10 @@
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.stages.coding import observe
 
 
+@example("000000" + "\x80" * 26 + "\u0800", 20)
 @given(st.text(max_size=20_000), st.integers(min_value=20, max_value=600))
 def test_a_cut_text_is_never_much_over_its_limit(text: str, limit: int):
     assert observe.tokens(observe.cut(text, limit)) <= limit + 20
