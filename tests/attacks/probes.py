@@ -127,10 +127,13 @@ def on_child(act):
         os.waitpid(pid, 0)
 
 
+SECRET = ctypes.create_string_buffer(b"abc")  # before the child is made, so that it has it at the same address
+
+
 def reads_memory(pid):
-    buffer, secret = ctypes.create_string_buffer(4), ctypes.create_string_buffer(b"abc")
+    buffer = ctypes.create_string_buffer(4)
     here = struct.pack("QQ", ctypes.addressof(buffer), 3)
-    there = struct.pack("QQ", ctypes.addressof(secret), 3)
+    there = struct.pack("QQ", ctypes.addressof(SECRET), 3)
     return LIBC.syscall(NUMBERS["readv"], pid, here, 1, there, 1, 0) == 3
 
 
