@@ -19,8 +19,9 @@ from bot.policy.flags import Flag, Weight, denied, merged, to_name
 from bot.policy.paths import flags_of
 from bot.prompting.secrets import mask_secrets
 from bot.stages.approving.quorum import without_owner
+from bot.stages.approving.since import changed_since, section
 from bot.workflow.context import TaskContext
-from bot.workflow.records import PublishOrder
+from bot.workflow.records import PublishOrder, ReviewState
 
 _PEEKED = 5_000_000
 _LONGEST_POLICY = 100_000
@@ -92,6 +93,17 @@ class Sight:
     flags: tuple[Flag, ...]
     paths: tuple[str, ...]
     policies: Policies
+
+
+async def since(context: TaskContext, state: ReviewState, now: Snapshot) -> str:
+    """What is different from the change that was approved last; empty while it is the same, or nothing was approved."""
+    then = state.approval or state.lapsed
+    if then is None or then.digest == now.digest.value:
+        return ""
+    old_base = await context.mirror.tree_of(then.merge_base)
+    old = await context.mirror.human_diff(old_base, then.head_tree)
+    new = await context.mirror.human_diff(now.digest.merge_base_tree, now.digest.head_tree)
+    return section(then, changed_since(old, new))
 
 
 async def sight(context: TaskContext, now: Snapshot, policies: Policies) -> Sight:

@@ -120,12 +120,15 @@ class ReviewState:
     others: tuple[Approval, ...] = ()
     """Approvals by further people; with more than one to ask, none is lost when the next comes."""
 
+    lapsed: Approval | None = None
+    """The last approval that became void: what changed since is shown until somebody approves again."""
+
     def approvals(self) -> tuple[Approval, ...]:
         return (*((self.approval,) if self.approval is not None else ()), *self.others)
 
     def void(self) -> ReviewState:
         """Without any approval."""
-        return replace(self, approval=None, others=())
+        return replace(self, approval=None, others=(), lapsed=self.approval or self.lapsed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +159,8 @@ class Examined:
     """This very message gave an approval that holds."""
     request: str = ""
     """What a message that asks for work asks for: cleaned and fenced, with the comments on lines of its review."""
+    since: str = ""
+    """What changed since the approval that does not hold any more, as a paragraph for people."""
     hold: str = ""
     """Why work that was asked for is not taken up now."""
     allowed: MicroUsd | None = None

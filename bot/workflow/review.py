@@ -169,6 +169,8 @@ async def examine(context: TaskContext, order: ExamineOrder, rule: gate.Rule = g
     async def act() -> Examined:
         seen = await _look(context, order.state, order.prepared.base, order.envelope.message.actor.login)
         examined = replace(await _judge(context, order, seen, rule), request=await _request(context, order))
+        if not examined.decision.allowed:
+            examined = replace(examined, since=await judging.since(context, order.state, seen.now))
         return await _within_limits(context, order, examined) if examined.request else examined
 
     return await context.journal.step("examine", act, Examined)
@@ -311,6 +313,8 @@ async def report_gate(context: TaskContext, state: ReviewState, examined: Examin
     body = f"{marker}\n{gate_texts.comment(examined.decision, digest=state.published.digest, approval=state.approval)}"
     if note:
         body += f"\n\n{note}"
+    if examined.since:
+        body += f"\n\n{examined.since}"
     if state.approval is not None:
         body += "".join(f"\n\n{gate_texts.receipt(record)}" for record in state.approvals())
     await publishing.post_sticky(forge, state.published.number, bot_login=bot.login, marker=marker, body=body)

@@ -272,7 +272,10 @@ class _Pipeline:
             self.heard = self.heard[:-1]
             return state, Stage.IN_REVIEW, texts.held(examined.hold)
         self.progress = replace(self.progress, allowed=examined.allowed)
-        return await self._revise(prepared, plan, state, examined.request)
+        revised = await self._revise(prepared, plan, state, examined.request)
+        examined = await self.conductor.examine(f"{key}:after", ExamineOrder(revised[0], envelope, prepared))
+        await self.conductor.report_gate(f"{key}:after", revised[0], examined, "")
+        return revised
 
     async def _revise(
         self, prepared: Prepared, plan: Plan, state: ReviewState, request: str
@@ -294,7 +297,8 @@ class _Pipeline:
         if published.moved:
             return state.void(), Stage.IN_REVIEW, texts.overtaken()
         note = "The review is worked in; please look at the new digest."
-        return ReviewState(published, (*state.verified_trees, published.tree)), Stage.IN_REVIEW, note
+        trees = (*state.verified_trees, published.tree)
+        return replace(state.void(), published=published, verified_trees=trees), Stage.IN_REVIEW, note
 
 
 def _repair(number: int, verified: Verified) -> Step:

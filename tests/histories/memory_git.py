@@ -16,7 +16,7 @@ from pathlib import Path
 from bot.custody.faults import UpstreamFault
 from bot.custody.git import GitError, GitResult
 from bot.custody.mirror import Mirror, Upstream
-from bot.domain.ids import CommitId, RepositoryId
+from bot.domain.ids import CommitId, RepositoryId, TreeId
 from bot.emulators.github.gitside.bare import ZERO, Bare
 
 Files = dict[str, tuple[str, str]]
@@ -373,6 +373,17 @@ class MemoryMirror(Mirror):
         ok: frozenset[int] = frozenset({0}),
     ) -> GitResult:
         return _checked(args, self._memory.run(args, stdin, env), ok)
+
+    async def human_diff(self, old: TreeId, new: TreeId, *, limit: int = 200_000) -> str:
+        """Close to what git shows: it is only compared with another one."""
+        lines: list[str] = []
+        for change in await self.diff(old, new):
+            before, after = [
+                (await self.blob(side.blob)).decode().splitlines() if side else [] for side in (change.old, change.new)
+            ]
+            lines.append(f"diff --git a/{change.path} b/{change.path}")
+            lines += list(difflib.unified_diff(before, after, lineterm=""))[2:]
+        return "\n".join(lines)[:limit]
 
     async def fetch(
         self, upstream: Upstream, *, commits: Sequence[CommitId] = (), refs: Mapping[str, CommitId] | None = None

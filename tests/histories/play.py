@@ -45,6 +45,20 @@ async def _move_base(history: History, draw: random.Random) -> None:
     await history.move_base(draw.choice(WRITERS), _files(draw), draw.choice([None, None, "main", "decoy"]))
 
 
+async def _rewind(history: History, draw: random.Random) -> None:
+    """Somebody forces the base branch back, or onto another history."""
+    git, name = history.stage.git, history.pull.base_ref
+    tip = git.refs[f"refs/heads/{name}"]
+    below = git.parents(tip)
+    if not below:
+        return
+    target = below[0]
+    if draw.random() < 0.5:
+        texts = {path: git.objects[sha][1].decode() for path, (_, sha) in git.files(target).items()}
+        target = history.stage.commit({**texts, **_files(draw)}, target)
+    await history.move("carl", name, target, force=True)
+
+
 async def _merge_other(history: History, draw: random.Random) -> None:
     await history.merge_other(draw.choice(WRITERS), _files(draw))
 
@@ -98,7 +112,7 @@ async def _button(history: History, draw: random.Random) -> None:
             await history.merge(who)
 
 
-RACES: tuple[Act, ...] = (_push, _rewrite, _retarget, _move_base, _dismiss, _grade, _review)
+RACES: tuple[Act, ...] = (_push, _rewrite, _retarget, _move_base, _rewind, _dismiss, _grade, _review)
 
 
 async def _race(history: History, draw: random.Random) -> None:
@@ -119,6 +133,7 @@ ACTS: tuple[tuple[Act, int], ...] = (
     (_push, 3),
     (_rewrite, 2),
     (_move_base, 3),
+    (_rewind, 2),
     (_merge_other, 1),
     (_review, 5),
     (_approve, 5),

@@ -180,3 +180,49 @@ async def test_stop_in_a_reviews_text_stops(tmp_path: Path):
         await history.deliver_all()
         assert history.ending is not None
         assert history.ending.stage is Stage.CANCELLED
+
+
+async def test_after_a_push_the_reviewer_reads_what_changed_since_the_approval(tmp_path: Path):
+    async with playing(tmp_path) as history:
+        await review(history, "robin", "APPROVE", "Good.")
+        await history.deliver_all()
+        await history.push("carl", {"feature.py": "feature = 1\nextra = 2\n"})
+        await history.deliver_all()
+        assert "What changed since @robin approved" in said(history)
+        assert "++extra = 2" in said(history)
+        await history.review("robin", "APPROVE", history.pull.head_sha)
+        await history.deliver_all()
+        assert "What changed since" not in said(history)
+
+
+async def test_after_a_round_of_review_the_gate_shows_the_new_digest_and_what_changed(tmp_path: Path):
+    async with playing(tmp_path) as history:
+        await review(history, "robin", "APPROVE", "Good.")
+        await history.deliver_all()
+        path = f"{history.here}/issues/{history.issue.number}/comments"
+        await history.ask("carl", "POST", path, {"body": "/agent fix make it two"})
+        await history.deliver_all()
+        assert rounds(history) == 1
+        assert f"Change `{history.oracle.current(history.pull)[:12]}`" in said(history)
+        assert "What changed since @robin approved" in said(history)
+        assert "++feature = 2" in said(history)
+
+
+async def test_a_base_that_is_rewritten_below_the_change_asks_again_and_shows_the_difference(tmp_path: Path):
+    async with playing(tmp_path) as history:
+        await history.move_base("carl", {"stock.py": "stock = 5\n"})
+        await history.update_branch("carl")
+        await history.deliver_all()
+        await history.review("robin", "APPROVE", history.pull.head_sha)
+        digest = history.oracle.current(history.pull)
+        await history.deliver_all()
+        git = history.stage.git
+        before = git.parents(git.refs["refs/heads/main"])[0]
+        await history.move("carl", "main", before, force=True)
+        history.pending.clear()
+        await history.say("rosa", "merge", digest)
+        await history.deliver_all()
+        history.check()
+        assert not history.pull.merged
+        assert "The change starts from" in said(history)
+        assert "++stock = 5" in said(history)
