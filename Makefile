@@ -1,6 +1,6 @@
 # Every target sets up what it needs; nothing has to be installed by hand.
 .DEFAULT_GOAL := help
-.PHONY: test-live fuzz-importer crash histories gate-histories help setup demo test check lint types architecture unit contracts clients attacks scenarios test-real serve bench-retrieval bench-index bench-sandbox bench-custody lock clean
+.PHONY: test-live fuzz-importer crash histories gate-histories help setup demo test check lint types architecture unit contracts test-tools attacks scenarios test-real serve bench-retrieval bench-index bench-sandbox bench-custody lock clean
 BIN := .venv/bin
 PYTEST := $(BIN)/pytest -q -n 2 --dist loadfile
 
@@ -32,10 +32,10 @@ architecture: setup
 unit: setup
 	@$(PYTEST) tests/unit
 
-clients: setup
-	@scripts/setup.sh clients
+test-tools: setup
+	@scripts/setup.sh tests
 
-contracts: setup clients
+contracts: setup test-tools
 	@$(PYTEST) tests/contracts
 
 attacks: setup ## The attack corpus
@@ -50,11 +50,11 @@ histories: setup
 gate-histories: setup ## N random histories of the gate: seeds and counts as JSON
 	@$(BIN)/python -m tests.histories.run $(or $(N),1000) --first $(or $(FIRST),0)
 
-scenarios: setup
+scenarios: setup test-tools
 	@$(PYTEST) -m "not real" tests/scenarios
 
 # One run for all, the longest first: stories mostly wait, so a third process keeps two processors busy.
-test: check clients ## Everything CI runs
+test: check test-tools ## Everything CI runs
 	@$(PYTEST) -n 3 --no-loadscope-reorder -m "not real" \
 	  tests/scenarios tests/contracts tests/attacks tests/histories tests/unit
 

@@ -1,7 +1,8 @@
 """The tally of the attack corpus: one JSON object after everything else, also when tests run in several processes.
 
 A test names its cases in its own name (`test_g01_g02_…`), in its class (`TestT01Images`) or in a parameter's id (`O06-new-host`);
-`control` notes the positive control. Only what ran counts: a case whose test failed is a hit, one that no test named is not there.
+`control` notes the positive control. Cases whose tests belong to another room are listed in `elsewhere.txt`, which `make attacks` runs
+too. Only what ran counts: a case whose test failed is a hit, one that no test named is `untried`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ _IN_NAME = re.compile(r"_([a-z]\d\d)(?=_|$)")
 _IN_CLASS = re.compile(r"(?:^|::)Test([A-Z]\d\d)(?=[A-Z_:]|$)")
 _IN_PARAMETER = re.compile(r"(?<![A-Za-z0-9])([A-Z]\d\d)(?![A-Za-z0-9])")
 
+ELSEWHERE = Path(__file__).with_name("elsewhere.txt")
+
 Control = Callable[[object, str], None]
 
 
@@ -29,12 +32,26 @@ def corpus() -> dict[str, str]:
     return cases | {f"P{number:02}": "sbx" for number in range(1, 57)}
 
 
+def elsewhere() -> dict[str, list[str]]:
+    """Test → the cases it tries, for tests outside this folder."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for line in ELSEWHERE.read_text("utf-8").splitlines():
+        case, _, test = line.partition(" ")
+        found[test].append(case)
+    return found
+
+
 def cases_of(item: str) -> list[str]:
     """The cases that a test's id names; the file's part of the id says nothing."""
     path, _, parameters = item.partition("[")
+    if path in _ELSEWHERE:
+        return _ELSEWHERE[path]
     where, _, name = path.rpartition("::")
     named = [found.upper() for found in _IN_NAME.findall(name)]
     return named + _IN_CLASS.findall(f"{where}::{name}") + _IN_PARAMETER.findall(parameters)
+
+
+_ELSEWHERE = elsewhere()
 
 
 @pytest.fixture
@@ -81,6 +98,7 @@ class Tally:
             "hits": len(self.hits),
             "by_seam": dict(seams),
             "without_control": sorted(seen - self.controlled),
+            "untried": sorted(known.keys() - self.seen),
             "hit_by": self.hits,
         }
 
