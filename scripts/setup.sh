@@ -90,6 +90,12 @@ clients() {
   printf '%s' "$want" >"$directory/.locked"
 }
 
+# A server that the tests start for themselves; the one that the package sets up is not used.
+postgresql() {
+  compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || command -v initdb >/dev/null \
+    || install_packages "the tests run stories on PostgreSQL too" postgresql
+}
+
 # The installer, in an environment of its own. It takes the registry that pip is configured with.
 installer() {
   local lock=requirements/bootstrap.txt configured
@@ -112,7 +118,8 @@ if [ "${1:-}" = real ]; then # what the real projects' tests need; only the scen
   environment .venv-real requirements/real-tools.txt
   exit
 fi
-if [ "${1:-}" = clients ]; then
+if [ "${1:-}" = tests ]; then # what only the tests need
+  postgresql
   clients
   exit
 fi

@@ -19,7 +19,7 @@ from tests.contracts.github_world import Hub, app_jwt, hub, receiving
 ROOT = Path(__file__).parents[2]
 INSTALLED = ROOT / ".venv-clients"
 STORY = ROOT / "tests" / "clients" / "story.mjs"
-MISSING = "is not installed: run scripts/setup.sh clients (make contracts does)"
+MISSING = "is not installed: run scripts/setup.sh tests (make contracts does)"
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")

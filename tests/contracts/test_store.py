@@ -1,9 +1,8 @@
-"""What every store must keep, on SQLite and (where `PULLWRIGHT_TEST_POSTGRES` names a server) on PostgreSQL."""
+"""What every store must keep, on SQLite and on PostgreSQL."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,10 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
-from sqlalchemy import create_engine, delete, text, update
+from sqlalchemy import delete, update
 from sqlalchemy.exc import OperationalError
 
 from bot.domain.action import StartTask
@@ -41,25 +39,25 @@ from bot.providers.llm.port import Ledger
 from bot.providers.store.port import Approvals, Deliveries, Delivery, Tasks
 from bot.providers.store.schema import APPROVALS
 from bot.providers.store.sql import Store, open_store, sqlite_url
+from tests import postgres
 
-POSTGRES = os.environ.get("PULLWRIGHT_TEST_POSTGRES", "")
 BUDGET = MicroUsd(500_000)
 ANA = Actor(UserId(7), "ana", is_bot=False)
 
 
-@pytest.fixture(params=["sqlite", "postgres"] if POSTGRES else ["sqlite"])
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with postgres.server() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     if request.param == "sqlite":
         yield sqlite_url(tmp_path / "store.db")
         return
-    name = f"t{uuid4().hex}"
-    server = create_engine(POSTGRES, isolation_level="AUTOCOMMIT")
-    with server.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
-    yield server.url.set(database=name).render_as_string(hide_password=False)
-    with server.connect() as connection:
-        connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
-    server.dispose()
+    with postgres.database(request.getfixturevalue("server")) as made:
+        yield made
 
 
 @pytest.fixture

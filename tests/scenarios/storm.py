@@ -24,10 +24,16 @@ class Report:
     wrong: tuple[str, ...]
 
 
-async def story(lightning: Lightning, brain: Brain, home: Path, files: Mapping[str, str]) -> Report:
+async def story(
+    lightning: Lightning,
+    brain: Brain,
+    home: Path,
+    files: Mapping[str, str],
+    settings: Mapping[str, str] | None = None,
+) -> Report:
     """Label, draft, approval, merge; the product is started again after each strike."""
     struck = lightning.thinking(brain)
-    async with world(struck, home, contents=files, around=lightning.around) as here:
+    async with world(struck, home, contents=files, settings=settings, around=lightning.around) as here:
         lightning.strike = lambda: _kill(here)
         keeper = asyncio.create_task(kept_up(here))
         try:
