@@ -70,6 +70,10 @@ class Settings(BaseSettings):
         default="",
         description="further host:port pairs for the repository's setup commands, shut before anything else runs",
     )
+    weaker_isolation: bool = Field(
+        default=False,
+        description="serve although no control group bounds local sandboxes; every approval summary then says so",
+    )
     policies: Path = Field(default=PROJECT / "policies", description="directory of the policies")
     tasks_at_once: int = Field(default=4, ge=1, description="segments that run at once in this process")
     polling_seconds: float = Field(default=0.3, gt=0, description="how soon queued work starts")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from dataclasses import asdict, dataclass
@@ -10,9 +11,17 @@ from dataclasses import asdict, dataclass
 from bot.custody.git import GitError, git
 from bot.domain.errors import Transient, UserError
 from bot.providers.store.sql import open_store
+from bot.sandboxd.egress.rules import parse_entry
 from bot.sandboxd.errors import IsolationUnavailable
 from bot.sandboxd.serve import Config, running
 from bot.settings import Settings
+
+_TAKES_UPLOADS = re.compile(
+    r"(?:^|\.)(?:github\.com|githubusercontent\.com|gitlab\.com|bitbucket\.org|codeberg\.org|amazonaws\.com|r2\.cloudflarestorage\.com"
+    r"|googleapis\.com|blob\.core\.windows\.net|digitaloceanspaces\.com|dropbox(?:api)?\.com|pastebin\.com|transfer\.sh|0x0\.st|file\.io"
+    r"|slack\.com|discord\.com|telegram\.org|webhook\.site|requestbin\.com|ngrok\.(?:io|app)|huggingface\.co)$"
+)
+"""Hosts where whoever has an account, or nobody, can leave data (specs/security.md §4.3)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +40,7 @@ async def examine(settings: Settings) -> tuple[Finding, ...]:
         Finding("Python", sys.version.split()[0]),
         await _git(),
         await _sandbox(settings),
+        egress(settings),
         *_configuration(settings),
         _database(settings),
     )
@@ -55,11 +65,38 @@ async def _sandbox(settings: Settings) -> Finding:
             shortfall = endpoint.shortfall
     except IsolationUnavailable as refusal:
         return Finding("sandboxes", str(refusal), blocks=True)
+    return isolation(shortfall, weaker=settings.weaker_isolation)
+
+
+def isolation(shortfall: str, *, weaker: bool) -> Finding:
+    """The level of local sandboxes that pass their probe."""
     level = (
         "local: a Linux namespace of everything, an unprivileged user, filtered system calls, no network but the hosts you allow, "
         "no file of this machine; it shares this machine's kernel, so one kernel fault is a way out (E2B Cloud has none to share)"
     )
-    return Finding("sandboxes", level, hint=shortfall)
+    if not shortfall:
+        return Finding("sandboxes", f"{level}; memory, processes and processor time bounded by control groups")
+    if weaker:
+        return Finding("sandboxes", f"{level}; weaker, as PULLWRIGHT_WEAKER_ISOLATION allows", hint=shortfall)
+    hint = f"{shortfall} Or set PULLWRIGHT_WEAKER_ISOLATION=true; every approval summary will say so."
+    return Finding("sandboxes", f"{level}; weaker than it should be", blocks=True, hint=hint)
+
+
+def egress(settings: Settings) -> Finding:
+    """What sandboxes may reach, and which of it takes what somebody sends there."""
+    always, during_setup = settings.hosts()
+    try:
+        hosts = [parse_entry(entry) for entry in (*always, *during_setup)]
+    except ValueError as fault:
+        return Finding("network", str(fault), blocks=True, hint="PULLWRIGHT_EGRESS, PULLWRIGHT_SETUP_EGRESS")
+    if not always and not during_setup:
+        return Finding("network", "closed: a sandbox reaches no host")
+    said = f"sandboxes reach {', '.join(always) or 'no host'}; during set-up also {', '.join(during_setup) or 'none'}"
+    taking = [str(entry) for entry in hosts if _TAKES_UPLOADS.search(entry.host)]
+    if not taking:
+        return Finding("network", said)
+    hint = f"Anybody may upload to {', '.join(taking)}: what a task can read, a hostile repository can send there. Use a read-only mirror."
+    return Finding("network", said, hint=hint)
 
 
 def _configuration(settings: Settings) -> tuple[Finding, ...]:
