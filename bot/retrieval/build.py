@@ -1,26 +1,28 @@
-"""Fills the store: batches of blobs go through a pool of parsing processes, finished segments into one transaction each."""
+"""Fills the store: batches of blobs go through parsing processes, finished segments into one transaction each."""
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
-from multiprocessing import connection
 from types import TracebackType
 from typing import Self
 
+from bot.retrieval import parsers
+from bot.retrieval.parsers import Parser
 from bot.retrieval.segment import Segment, Source, build
 from bot.retrieval.store import Store
 
 BATCH_BYTES = 2_000_000
-BATCH_FILES = 400
+BATCH_FILES = 500
 FEW_FILES = 60
 FEW_BYTES = 1_500_000
 """Up to this much is parsed right here: starting processes would take longer."""
+_AHEAD = 2
+"""Batches that wait for each process, so that it never does."""
+_MOST_DEATHS = 100
+"""Files that may cost a process its life before the rest is given up as failed: the machine, not a file, is at fault."""
 
 Progress = Callable[[int, int], None]
 """Called with the number of files done and of all that are to be done."""
@@ -31,7 +33,7 @@ def silent(_done: int, _total: int) -> None:
 
 
 def batches(sizes: Sequence[tuple[str, int]]) -> Iterator[list[str]]:
-    """Names in batches of about 2 MB and at most 400."""
+    """Names in batches of about 2 MB and at most 500."""
     batch: list[str] = []
     weight = 0
     for name, size in sizes:
@@ -53,8 +55,9 @@ class Builder:
         self.done = 0
         self.processes = processes
         self.progress = progress
-        self._pool: ProcessPoolExecutor | None = None
-        self._under_way: dict[Future[Segment], list[Source]] = {}
+        self._parsers: list[Parser] = []
+        self._waiting: deque[list[Source]] = deque()
+        self._deaths = 0
 
     def __enter__(self) -> Self:
         return self
@@ -66,82 +69,80 @@ class Builder:
             if error is None:
                 self.finish()
         finally:
-            if self._pool is not None:
-                self._pool.shutdown(wait=True, cancel_futures=True)
-                self._pool = None
+            for parser in self._parsers:
+                parser.end()
+            self._parsers.clear()
 
     def add(self, sources: list[Source]) -> None:
-        """Parse these and store them, now or soon; blocks while enough is under way."""
+        """Parse these and store them, now or soon; blocks while enough is waiting."""
         if self.processes == 0:
-            self._keep(build(sources), len(sources))
+            self._keep(build(sources))
             return
-        if self._pool is None:
-            self._pool = _pool(self.processes)
-        try:
-            self._under_way[self._pool.submit(build, sources)] = sources
-        except BrokenProcessPool:
-            self._recover([sources])
-        while len(self._under_way) > self.processes + 1:
+        self._waiting.append(sources)
+        self._hand_out()
+        while len(self._waiting) >= self.processes * _AHEAD:
             self._collect()
 
     def finish(self) -> None:
         """Wait for everything under way and store it."""
-        while self._under_way:
+        while self._waiting or any(parser.batch is not None for parser in self._parsers):
             self._collect()
 
+    def _hand_out(self) -> None:
+        while self._waiting:
+            idle = next((parser for parser in self._parsers if parser.batch is None), None)
+            if idle is None:
+                if len(self._parsers) >= self.processes:
+                    return
+                try:
+                    idle = parsers.start()
+                except parsers.CannotStart:
+                    self._parse_here()
+                    return
+                self._parsers.append(idle)
+            idle.give(self._waiting.popleft())
+
+    def _parse_here(self) -> None:
+        """Where no process can be started, this one reads what is waiting, unless others are still at work."""
+        if not self._parsers:
+            self.processes = 0
+            while self._waiting:
+                self._keep(build(self._waiting.popleft()))
+
     def _collect(self) -> None:
-        finished, _ = wait(self._under_way, return_when=FIRST_COMPLETED)
-        broken: list[list[Source]] = []
-        for future in finished:
-            sources = self._under_way.pop(future)
-            try:
-                self._keep(future.result(), len(sources))
-            except BrokenProcessPool:
-                broken.append(sources)
-        if broken:
-            self._recover(broken)
+        self._hand_out()
+        busy = [parser for parser in self._parsers if parser.batch is not None]
+        if not busy:
+            return
+        batch_of = {id(parser): parser.batch or [] for parser in busy}
+        for parser, segment in parsers.finished(busy):
+            if segment is None:
+                self._parsers.remove(parser)
+                self._died_over(batch_of[id(parser)])
+            self._hand_out()
+            if segment is not None:
+                self._keep(segment)
 
-    def _recover(self, broken: list[list[Source]]) -> None:
-        """A process died: parse what was under way one by one, so that the file at fault costs only itself."""
-        broken += list(self._under_way.values())
-        self._under_way.clear()
-        if self._pool is not None:
-            self._pool.shutdown(wait=True)
-        self._pool = None
-        for segment in _one_by_one([source for sources in broken for source in sources]):
-            self._keep(segment, 1)
+    def _died_over(self, batch: list[Source]) -> None:
+        """Halve the batch until the file at fault is alone; it costs only itself."""
+        self._deaths += 1
+        if len(batch) == 1 or self._deaths > _MOST_DEATHS:
+            self._keep(
+                build(
+                    [
+                        replace(source, data=b"", state="failed", size=source.size or len(source.data))
+                        for source in batch
+                    ]
+                )
+            )
+            return
+        middle = len(batch) // 2
+        self._waiting.extendleft([batch[middle:], batch[:middle]])
 
-    def _keep(self, segment: Segment, files: int) -> None:
+    def _keep(self, segment: Segment) -> None:
         self.store.add(segment)
-        self.done += files
+        self.done += len(segment.rows)
         self.progress(self.done, self.total)
-
-
-def _one_by_one(sources: Sequence[Source]) -> Iterator[Segment]:
-    pool = _pool(1)
-    for source in sources:
-        try:
-            yield pool.submit(build, [source]).result()
-        except BrokenProcessPool:
-            yield build([replace(source, data=b"", state="failed", size=len(source.data))])
-            pool = _pool(1)
-    pool.shutdown()
-
-
-def _pool(processes: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn"), initializer=_end_with_parent)
-
-
-def _end_with_parent() -> None:
-    """A parsing process whose parent was killed ends too, instead of waiting for work that never comes."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_wait_for_end, args=(parent.sentinel,), daemon=True).start()
-
-
-def _wait_for_end(sentinel: int) -> None:
-    connection.wait([sentinel])
-    os._exit(1)
 
 
 def processes_for(files: int, size: int) -> int:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """One definition; lines are 1-based and inclusive. `inside` names what it is nested in, dotted."""
+class Definition(NamedTuple):
+    """One definition; lines are 1-based and inclusive. `inside` names what it is nested in, dotted. A file has hundreds."""
 
     name: str
     kind: str

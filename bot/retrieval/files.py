@@ -6,7 +6,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from bot.custody import raw
@@ -23,11 +23,15 @@ Stamp = tuple[int, int, int, str]
 
 @dataclass(frozen=True, slots=True, order=True)
 class File:
-    """One file: `oid` is git's blob id, or a stand-in when the file is not read; `state` says why it is not."""
+    """One file: `oid` is git's blob id, or a stand-in when the file is not read; `state` says why it is not.
+
+    `size` is known of a folder's files only.
+    """
 
     path: str
     oid: str
     state: str = ""
+    size: int = field(default=0, compare=False)
 
     @property
     def language(self) -> str:
@@ -58,7 +62,7 @@ def of_folder(root: Path, known: Mapping[str, Stamp]) -> Listing:
     files: list[File] = []
     stamps: dict[str, Stamp] = {}
     left_out: dict[str, int] = {}
-    for path, entry in _walk(root, left_out):
+    for path, entry in _walk(str(root), left_out):
         if len(files) >= MOST_FILES:
             left_out["beyond the limit of files"] = left_out.get("beyond the limit of files", 0) + 1
             continue
@@ -74,10 +78,10 @@ def of_folder(root: Path, known: Mapping[str, Stamp]) -> Listing:
     return Listing(tuple(sorted(files)), stamps, tuple(sorted(set(known) - present)), left_out)
 
 
-def _walk(root: Path, left_out: dict[str, int]) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    pending = [str(root)]
+def _walk(root: str, left_out: dict[str, int]) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    pending = [(root, "")]
     while pending:
-        folder = pending.pop()
+        folder, inside = pending.pop()
         try:
             with os.scandir(folder) as found:
                 entries = sorted(found, key=lambda entry: entry.name)
@@ -87,23 +91,25 @@ def _walk(root: Path, left_out: dict[str, int]) -> Iterator[tuple[str, os.DirEnt
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 if entry.name not in NOT_WALKED:
-                    pending.append(entry.path)
+                    pending.append((entry.path, f"{inside}{entry.name}/"))
                 continue
-            yield os.path.relpath(entry.path, root).replace(os.sep, "/"), entry
+            yield inside + entry.name, entry
 
 
 def _looked_at(path: str, entry: os.DirEntry[str], known: Stamp | None) -> tuple[File, Stamp | None]:
     status = entry.stat(follow_symlinks=False)
+    size = status.st_size
     if not stat.S_ISREG(status.st_mode):
         state = "link" if stat.S_ISLNK(status.st_mode) else "special"
         return File(path, _stand_in(state, path, 0), state), None
-    if status.st_size > LARGEST:
-        return File(path, _stand_in("large", path, status.st_size), "large"), None
-    seen = (status.st_size, status.st_mtime_ns, status.st_ino)
+    if size > LARGEST:
+        return File(path, _stand_in("large", path, size), "large", size), None
+    seen = (size, status.st_mtime_ns, status.st_ino)
     if known is not None and known[:3] == seen:
-        return File(path, known[3]), known
-    oid = raw.blob_id(Path(entry.path).read_bytes())
-    return File(path, oid), (*seen, oid)
+        return File(path, known[3], size=size), known
+    with Path(entry.path).open("rb", buffering=0) as opened:
+        oid = raw.blob_id(opened.readall())
+    return File(path, oid, size=size), (*seen, oid)
 
 
 def _stand_in(state: str, path: str, size: int) -> str:

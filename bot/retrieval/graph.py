@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from bot.retrieval import imports
-from bot.retrieval.chunks import Chunks, hash_of
+from bot.retrieval.chunks import Chunks
 from bot.retrieval.kinds import Kind
 from bot.retrieval.segment import Outline
 from bot.retrieval.view import Floats, View, idf, module_of
-from bot.retrieval.words import terms
+from bot.retrieval.words import hash_of, terms
 
 DAMPING = 0.5
 ROUNDS = 12

@@ -10,7 +10,7 @@ from pathlib import Path
 from bot.custody.mirror import Mirror
 from bot.domain.ids import BlobId, TreeId
 from bot.retrieval import files
-from bot.retrieval.build import Builder, Progress, batches, processes_for, silent
+from bot.retrieval.build import BATCH_FILES, Builder, Progress, batches, processes_for, silent
 from bot.retrieval.extract import LARGEST
 from bot.retrieval.files import File
 from bot.retrieval.segment import Source
@@ -33,13 +33,13 @@ def index_folder(store: Store, root: Path, progress: Progress = silent) -> tuple
     missing = _missing(store, listing.files)
     unread = [file for file in missing if file.state]
     wanted = {file.path: file for file in missing if not file.state}
-    sizes = [(path, _size(root / path)) for path in wanted]
+    sizes = [(path, file.size) for path, file in wanted.items()]
     processes = processes_for(len(missing), sum(size for _, size in sizes))
     with Builder(store, total=len(missing), processes=processes, progress=progress) as builder:
-        if unread:
-            builder.add(_named_only(unread))
+        for start in range(0, len(unread), BATCH_FILES):
+            builder.add(_named_only(unread[start : start + BATCH_FILES]))
         for batch in batches(sizes):
-            builder.add([_from_disk(root, wanted[path]) for path in batch])
+            builder.add([_on_disk(root, wanted[path]) for path in batch])
     if listing.stamps or listing.gone:
         store.remember(listing.stamps, listing.gone)
     view = View(store, listing.files)
@@ -61,8 +61,8 @@ async def index_tree(store: Store, mirror: Mirror, tree: TreeId, progress: Progr
     processes = processes_for(len(missing), sum(size for _, size in weighed))
     with Builder(store, total=len(missing), processes=processes, progress=progress) as builder:
         named = [Source(f.oid, f.language, b"", "large", sizes[BlobId(f.oid)]) for f in large] + _named_only(unread)
-        if named:
-            await asyncio.to_thread(builder.add, named)
+        for start in range(0, len(named), BATCH_FILES):
+            await asyncio.to_thread(builder.add, named[start : start + BATCH_FILES])
         for batch in batches(weighed):
             chosen = [wanted[path] for path in batch]
             contents = await mirror.blobs(BlobId(file.oid) for file in chosen)
@@ -81,21 +81,11 @@ def _missing(store: Store, listed: Iterable[File]) -> list[File]:
 
 
 def _named_only(unread: Iterable[File]) -> list[Source]:
-    return [Source(file.oid, file.language, b"", file.state) for file in unread]
+    return [Source(file.oid, file.language, b"", file.state, file.size) for file in unread]
 
 
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
-
-
-def _from_disk(root: Path, file: File) -> Source:
-    try:
-        return Source(file.oid, file.language, (root / file.path).read_bytes())
-    except OSError:
-        return Source(file.oid, file.language, b"", "failed")
+def _on_disk(root: Path, file: File) -> Source:
+    return Source(file.oid, file.language, size=file.size, path=f"{root}/{file.path}")
 
 
 def _report(view: View, read: int, left_out: Mapping[str, int]) -> Report:

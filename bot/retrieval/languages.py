@@ -7,8 +7,10 @@ import importlib.util
 from dataclasses import dataclass
 from functools import cache
 
-from tree_sitter import Language, Parser, Query
+from tree_sitter import Language, Node, Parser, Query
 
+WRAPPER = "wrapper"
+"""Kind of a node that a definition begins with: its decorators, or `export`."""
 _JS_DEFINITIONS = """
 (function_declaration) @function
 (generator_function_declaration) @function
@@ -20,6 +22,7 @@ _JS_DEFINITIONS = """
 (variable_declarator value: [(arrow_function) (function_expression)]) @function
 (assignment_expression left: (member_expression) right: [(arrow_function) (function_expression)]) @function
 (pair key: (property_identifier) value: [(arrow_function) (function_expression)]) @method
+(export_statement) @wrapper
 """
 _TS_DEFINITIONS = (
     _JS_DEFINITIONS
@@ -52,18 +55,21 @@ class Grammar:
     module: str
     definitions: str
     factory: str = "language"
+    deepest: int = 10
+    """Levels of the syntax tree in which definitions are looked for: below are statements, and looking costs time."""
 
 
 GRAMMARS = {
     "python": Grammar(
         "tree_sitter_python",
-        "(class_definition) @class (function_definition) @function"
+        "(class_definition) @class (function_definition) @function (decorated_definition) @wrapper"
         " (module (expression_statement (assignment left: (identifier)) @variable))"
         " (class_definition body: (block (expression_statement (assignment left: (identifier)) @field)))",
+        deepest=8,
     ),
-    "javascript": Grammar("tree_sitter_javascript", _JS_DEFINITIONS),
-    "typescript": Grammar("tree_sitter_typescript", _TS_DEFINITIONS, "language_typescript"),
-    "tsx": Grammar("tree_sitter_typescript", _TS_DEFINITIONS, "language_tsx"),
+    "javascript": Grammar("tree_sitter_javascript", _JS_DEFINITIONS, deepest=12),
+    "typescript": Grammar("tree_sitter_typescript", _TS_DEFINITIONS, "language_typescript", 12),
+    "tsx": Grammar("tree_sitter_typescript", _TS_DEFINITIONS, "language_tsx", 12),
     "go": Grammar(
         "tree_sitter_go",
         "(function_declaration) @function (method_declaration) @method (type_spec) @type (type_alias) @type"
@@ -82,7 +88,7 @@ GRAMMARS = {
         " (mod_item body: (_)) @module (macro_definition) @macro (type_item) @type (const_item) @constant"
         " (static_item) @constant (function_signature_item) @function (union_item) @struct",
     ),
-    "c": Grammar("tree_sitter_c", _C_DEFINITIONS),
+    "c": Grammar("tree_sitter_c", _C_DEFINITIONS, deepest=8),
     "cpp": Grammar(
         "tree_sitter_cpp",
         _C_DEFINITIONS + "(class_specifier name: (_) body: (_)) @class (namespace_definition name: (_)) @module"
@@ -152,9 +158,36 @@ def has_grammar(language: str) -> bool:
     return language in GRAMMARS and importlib.util.find_spec(GRAMMARS[language].module) is not None
 
 
+_NAME_FIELDS = ("name", "left", "declarator", "key", "property", "type")
+
+
+class Tools:
+    """Parser and query of a language with a grammar, and its fields by number: names would be looked up at every node."""
+
+    def __init__(self, grammar: Grammar) -> None:
+        made = Language(getattr(importlib.import_module(grammar.module), grammar.factory)())
+        self.parser = Parser(made)
+        self.query = Query(made, grammar.definitions)
+        self.deepest = grammar.deepest
+        numbers = {name: made.field_id_for_name(name) for name in (*_NAME_FIELDS, "body", "value", "right")}
+        self._fields = {name: number for name, number in numbers.items() if number is not None}
+        self._naming = tuple(self._fields[name] for name in _NAME_FIELDS if name in self._fields)
+
+    def child(self, node: Node, field: str) -> Node | None:
+        """The node's child in this field."""
+        number = self._fields.get(field)
+        return None if number is None else node.child_by_field_id(number)
+
+    def named(self, node: Node) -> Node | None:
+        """The child that leads to the name of a definition."""
+        for number in self._naming:
+            found = node.child_by_field_id(number)
+            if found is not None:
+                return found
+        return None
+
+
 @cache
-def tools_for(language: str) -> tuple[Parser, Query]:
-    """Parser and query of a language with a grammar, made once in a process."""
-    grammar = GRAMMARS[language]
-    made = Language(getattr(importlib.import_module(grammar.module), grammar.factory)())
-    return Parser(made), Query(made, grammar.definitions)
+def tools_for(language: str) -> Tools:
+    """Made once in a process."""
+    return Tools(GRAMMARS[language])

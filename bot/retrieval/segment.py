@@ -1,33 +1,35 @@
-"""A batch of extracts as rows for the store: outlines, and postings packed by term. Made in the parsing process."""
+"""A batch of sources as rows for the store, and their postings. Made in the parsing process, counted by arrays."""
 
 from __future__ import annotations
 
 import json
-import struct
-import zlib
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from bot.retrieval import words
+import numpy as np
+
+from bot.retrieval import chunks, words
 from bot.retrieval.definition import Definition
-from bot.retrieval.extract import Extract, extract
+from bot.retrieval.extract import LARGEST, Extract, extract
+from bot.retrieval.postings import Ints, Inverted, inverted, places, summed
+from bot.retrieval.words import Vocabulary, hash_of
 
 BODY, SYMBOLS, DEFINED = 0, 1, 2
 """Fields of postings: terms of the whole text, terms of definitions' names, names of definitions as written."""
-MOST_DOCUMENTS = 60_000
-_POSTING = struct.Struct("<HB")
+_MOST_RUNS = 400_000
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One blob to read: its git id, its language, its bytes; `state` set when it is not to be read at all."""
+    """One blob to read: its git id, its language, its bytes or the file with them; `state` set when it is not to be read."""
 
     oid: str
     language: str
-    data: bytes
+    data: bytes = b""
     state: str = ""
     size: int = 0
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +50,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Rows, numbered from 0, and postings (field, term, packed pairs of row number and frequency)."""
+    """Rows, numbered from 0, and the postings of each field."""
 
     rows: tuple[Row, ...]
-    postings: tuple[tuple[int, str, bytes], ...]
+    postings: tuple[Inverted, Inverted, Inverted]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,43 +64,117 @@ class Outline:
     imports: tuple[str, ...]
 
 
-def build(sources: Iterable[Source]) -> Segment:
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """Terms of passages: passage of the batch, hash, and how often; in this order."""
+
+    passage: Ints
+    hashes: chunks.Hashes
+    times: Ints
+
+
+_vocabularies = [Vocabulary()]
+"""The one of this process; renewed when it has grown large."""
+
+
+def _vocabulary() -> Vocabulary:
+    if len(_vocabularies[0]) > _MOST_RUNS:
+        _vocabularies[0] = Vocabulary()
+    return _vocabularies[0]
+
+
+def build(sources: Sequence[Source]) -> Segment:
     """Reads every source; the same sources give the same segment."""
-    rows: list[Row] = []
-    postings: dict[tuple[int, str], bytearray] = {}
-    pack = _POSTING.pack
-    for number, source in enumerate(sources):
-        found = _read(source)
-        symbols = symbol_terms(found.definitions)
-        rows.append(_row(source, found, symbols))
-        named = Counter(definition.name for definition in found.definitions)
-        for field, counts in ((BODY, found.counts), (SYMBOLS, symbols), (DEFINED, named)):
-            for term, frequency in counts.items():
-                pair = pack(number, min(255, frequency))
-                held = postings.get((field, term))
-                if held is None:
-                    postings[field, term] = bytearray(pair)
-                else:
-                    held += pair
-    packed = tuple((field, term, bytes(data)) for (field, term), data in sorted(postings.items()))
-    return Segment(tuple(rows), packed)
+    vocabulary = _vocabulary()
+    found = [_read(source) for source in sources]
+    counted = _passages(found, vocabulary)
+    cuts = [0, *np.cumsum([len(one.passages) for one in found]).tolist()]
+    document_of = np.repeat(np.arange(len(found)), np.diff(cuts))
+    body = (counted.hashes, document_of[counted.passage], counted.times)
+    names = [definition.name for one in found for definition in one.definitions]
+    owner = np.repeat(np.arange(len(found)), [len(one.definitions) for one in found])
+    symbols = _terms(owner, np.array([vocabulary[name.encode()] for name in names], np.int64), vocabulary)
+    written = np.array([hash_of(name) for name in names], np.uint32)
+    totals = np.bincount(body[1], body[2], len(found)).astype(np.int64).tolist()
+    defined = np.bincount(symbols[1], symbols[2], len(found)).astype(np.int64).tolist()
+    packed = _packed(found, counted, cuts)
+    rows = [
+        _row(source, one, total, named, passages)
+        for source, one, total, named, passages in zip(sources, found, totals, defined, packed, strict=True)
+    ]
+    return Segment(tuple(rows), (inverted(*body), inverted(*symbols), inverted(written, owner, np.ones_like(owner))))
 
 
 def _read(source: Source) -> Extract:
     if source.state:
-        return Extract(source.language, source.state, size=source.size)
+        return Extract(source.language, source.state, source.size)
     try:
-        return extract(source.data, source.language)
-    except (ValueError, RuntimeError, MemoryError):  # costs this file only; nothing here raises them by design
-        return Extract(source.language, "failed", size=len(source.data))
+        return extract(_bytes(source), source.language)
+    except (
+        ValueError,
+        RuntimeError,
+        MemoryError,
+        OSError,
+    ):  # costs this file only: it is gone, or did what nothing should
+        return Extract(source.language, "failed", source.size or len(source.data))
 
 
-def symbol_terms(definitions: Iterable[Definition]) -> dict[str, int]:
-    """Terms of the names that are defined."""
-    return words.count(Counter(definition.name for definition in definitions).items())
+def _bytes(source: Source) -> bytes:
+    if not source.path:
+        return source.data
+    with Path(source.path).open("rb", buffering=0) as opened:
+        return opened.read(LARGEST + 1)
 
 
-def _row(source: Source, found: Extract, symbols: dict[str, int]) -> Row:
+def _passages(found: Sequence[Extract], vocabulary: Vocabulary) -> _Counted:
+    numbers: list[Ints] = []
+    sizes: list[int] = []
+    number_of = vocabulary.__getitem__
+    for one in found:
+        if one.text is None:
+            sizes += [0] * len(one.passages)
+            continue
+        plain, ends = words.separated(one.text.source), one.text.ends
+        runs: list[bytes] = []
+        for first, last in one.passages:
+            before = len(runs)
+            runs += plain[
+                ends[first - 2] + 1 if first > 1 else 0 : ends[last - 1] if last <= len(ends) else None
+            ].split()
+            sizes.append(len(runs) - before)
+        numbers.append(np.fromiter(map(number_of, runs), np.int64, len(runs)))
+    passage = np.repeat(np.arange(len(sizes)), sizes)
+    hashes, owner, times = _terms(passage, np.concatenate(numbers) if numbers else passage, vocabulary)
+    keys, sums = summed(owner << 32 | hashes, times)
+    return _Counted(keys >> 32, (keys & 0xFFFFFFFF).astype(np.uint32), sums)
+
+
+def _terms(owner: Ints, runs: Ints, vocabulary: Vocabulary) -> tuple[chunks.Hashes, Ints, Ints]:
+    """Terms of runs, given who owns each: hashes, owners, and how often; the same pair may come several times."""
+    most = len(vocabulary) + 1
+    keys, times = np.unique(owner * most + runs, return_counts=True)
+    entry, at = places(vocabulary.starts(), keys % most)
+    return vocabulary.hashes()[at], (keys // most)[entry], times[entry]
+
+
+def _packed(found: Sequence[Extract], counted: _Counted, cuts: Sequence[int]) -> list[bytes]:
+    sizes = np.bincount(counted.passage, minlength=cuts[-1])
+    starts = [0, *np.cumsum(sizes).tolist()]
+    frequencies = np.minimum(counted.times, 255).astype(np.uint8)
+    return [
+        chunks.pack(
+            one.passages,
+            sizes[begin:end],
+            counted.hashes[starts[begin] : starts[end]],
+            frequencies[starts[begin] : starts[end]],
+        )
+        if one.passages
+        else b""
+        for one, begin, end in zip(found, cuts, cuts[1:], strict=False)
+    ]
+
+
+def _row(source: Source, found: Extract, total: int, symbols: int, passages: bytes) -> Row:
     return Row(
         source.oid,
         source.language,
@@ -106,32 +182,24 @@ def _row(source: Source, found: Extract, symbols: dict[str, int]) -> Row:
         found.lines,
         found.size,
         found.generated,
-        sum(found.counts.values()),
-        sum(symbols.values()),
+        total,
+        symbols,
         pack_outline(Outline(found.definitions, found.imports)),
-        found.passages,
+        passages,
     )
 
 
 def pack_outline(outline: Outline) -> bytes:
-    """Compressed JSON."""
+    """JSON, not compressed: that would cost more time than the disk it saves is worth."""
     if not outline.definitions and not outline.imports:
         return b""
-    value = [
-        [(one.name, one.kind, one.first, one.last, one.signature, one.doc, one.inside) for one in outline.definitions],
-        outline.imports,
-    ]
-    return zlib.compress(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"), 3)
+    value = [outline.definitions, outline.imports]
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 def unpack_outline(data: bytes) -> Outline:
     """The opposite of `pack_outline`."""
     if not data:
         return Outline((), ())
-    definitions, imports = json.loads(zlib.decompress(data))
+    definitions, imports = json.loads(data)
     return Outline(tuple(Definition(*row) for row in definitions), tuple(imports))
-
-
-def unpack_postings(data: bytes) -> Iterator[tuple[int, int]]:
-    """Pairs of row number and frequency."""
-    yield from _POSTING.iter_unpack(data)

@@ -11,8 +11,7 @@ import numpy as np
 from bot.retrieval import chunks, words
 from bot.retrieval.mentions import Mentions, read
 from bot.retrieval.segment import BODY, DEFINED, SYMBOLS
-from bot.retrieval.store import Postings
-from bot.retrieval.view import Floats, View
+from bot.retrieval.view import Floats, Ints, View
 
 TITLE_WEIGHT = 4.0
 """A word of the task's first line counts this much more than one of its body."""
@@ -57,26 +56,26 @@ class Words:
 
 def by_words(view: View, query: Query) -> Words:
     """Whole text, names of definitions, path, and identifiers that the task writes as code."""
-    postings = view.store.postings(BODY, list(query.weights))
-    symbols = view.store.postings(SYMBOLS, list(query.weights))
+    postings = view.store.postings(BODY, query.weights)
+    symbols = view.store.postings(SYMBOLS, query.weights)
     path = view.path_scores(query.path_weights)
     whole = {
         name.lower().strip("_") if len(words.terms(name)) > 1 else words.stem(name.lower())
         for name in query.mentions.identifiers
     }
-    written = view.store.postings(BODY, sorted(whole))
+    written = view.store.postings(BODY, whole)
     return Words(
         scaled(view.bm25(postings, query.weights)),
         scaled(view.bm25(symbols, query.weights, length="symbols") + path),
         scaled(path),
-        scaled(view.bm25(written, dict.fromkeys(written, 1.0))),
-        {term: view.rarity(postings[term]) for term in query.weights if term in postings},
+        scaled(view.bm25(written, dict.fromkeys(written.terms, 1.0))),
+        view.rarity(postings),
     )
 
 
 def by_passages(query: Query, rarity: Mapping[str, float], held: Mapping[int, chunks.Chunks]) -> dict[int, Floats]:
     """Scores of the passages of each of these items, in the order of the file."""
-    asked = sorted((chunks.hash_of(term), query.weights[term] * rarity[term]) for term in rarity)
+    asked = sorted((words.hash_of(term), query.weights[term] * rarity[term]) for term in rarity)
     hashes = np.array([pair[0] for pair in asked], np.uint32)
     weights = np.array([pair[1] for pair in asked])
     return {item: chunks.scores(found, hashes, weights) for item, found in held.items()}
@@ -106,7 +105,8 @@ def by_names(view: View, query: Query) -> Named:
     """Reads the task's mentions against this view."""
     mentions = query.mentions
     parts = [part for name in mentions.dotted for part in name.split(".")]
-    defined = view.store.postings(DEFINED, sorted({*mentions.identifiers, *parts}))
+    held = view.store.postings(DEFINED, {*mentions.identifiers, *parts})
+    defined = {name: view.having(held.of(name)) for name in held.terms}
     return Named(
         scaled(_defines(view, mentions, defined)),
         scaled(_pairs(view, mentions, defined)),
@@ -116,24 +116,24 @@ def by_names(view: View, query: Query) -> Named:
     )
 
 
-def _defines(view: View, mentions: Mentions, defined: Mapping[str, Postings]) -> Floats:
+def _defines(view: View, mentions: Mentions, defined: Mapping[str, Ints]) -> Floats:
     found = np.zeros(len(view.items))
     for name in mentions.identifiers:
         if len(name) > 3 and name in defined:
-            items = view.having(defined[name])
+            items = defined[name]
             having = max(1, int(view.counted[items].sum()))
             if having <= _RARE:
                 found[items] += having**-0.5
     return found
 
 
-def _pairs(view: View, mentions: Mentions, defined: Mapping[str, Postings]) -> Floats:
+def _pairs(view: View, mentions: Mentions, defined: Mapping[str, Ints]) -> Floats:
     found = np.zeros(len(view.items))
     for name in mentions.dotted:
         parts = name.split(".")
         for one, two in itertools.pairwise(parts):
             if one in defined and two in defined:
-                both = np.intersect1d(view.having(defined[one]), view.having(defined[two]))
+                both = np.intersect1d(defined[one], defined[two])
                 if 0 < len(both) <= 5:
                     found[both] += 1 / len(both)
     return found

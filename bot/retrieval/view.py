@@ -78,30 +78,34 @@ class View:
         mean = float(lengths[self.ids][self.counted].mean()) if len(self.items) else 0.0
         return 1 - B + B * lengths / max(mean, 1e-9)
 
-    def rarity(self, found: Postings) -> float:
-        """Inverse document frequency among the counted files."""
-        having = int(self._live[found.documents[found.documents < self._size]].sum())
-        return idf(self.files, having)
+    def rarity(self, found: Postings) -> dict[str, float]:
+        """Inverse document frequency of each term among the counted files."""
+        return dict(zip(found.terms, self._rarity(found).tolist(), strict=True))
 
-    def bm25(self, postings: Mapping[str, Postings], weights: Weights, *, length: str = "total") -> Floats:
+    def _rarity(self, found: Postings) -> Floats:
+        live = self._live[np.minimum(found.documents, self._size - 1)] * (found.documents < self._size)
+        having = np.diff(np.concatenate([np.zeros(1), np.cumsum(live)])[found.starts])
+        rarity: Floats = np.log1p((self.files - having + 0.5) / (having + 0.5))
+        return rarity
+
+    def bm25(self, found: Postings, weights: Weights, *, length: str = "total") -> Floats:
         """Scores of all items for these terms; `length` is the field's length: total or symbols."""
-        scores = np.zeros(self._size)
-        norm = self._norms[length]
-        for term in sorted(postings):
-            found = _within(postings[term], self._size)
-            weight = weights.get(term, 0.0) * self.rarity(found)
-            frequency = found.frequencies.astype(np.float64)
-            scores[found.documents] += weight * frequency * (K1 + 1) / (frequency + K1 * norm[found.documents])
+        of_term = np.array([weights.get(term, 0.0) for term in found.terms]) * self._rarity(found)
+        weight = np.repeat(of_term, np.diff(found.starts))
+        there = found.documents < self._size
+        documents, frequency = found.documents[there], found.frequencies[there].astype(np.float64)
+        gained = weight[there] * frequency * (K1 + 1) / (frequency + K1 * self._norms[length][documents])
+        scores: Floats = np.bincount(documents, gained, self._size).astype(np.float64)
         return scores[self.ids]
 
     def path_scores(self, weights: Weights) -> Floats:
         """BM25 of the paths' own words."""
         return self._paths.scores(weights, self.counted)
 
-    def having(self, found: Postings) -> Ints:
+    def having(self, documents: Ints) -> Ints:
         """Items whose document is among these."""
         mask = np.zeros(self._size, np.bool_)
-        mask[found.documents[found.documents < self._size]] = True
+        mask[documents[documents < self._size]] = True
         return np.flatnonzero(mask[self.ids])
 
     def outlines(self, items: Iterable[int]) -> dict[int, Outline]:
@@ -134,13 +138,6 @@ def module_of(path: str) -> str:
     for name in ("/__init__", "/index", "/mod"):
         stem = stem.removesuffix(name)
     return stem
-
-
-def _within(found: Postings, size: int) -> Postings:
-    if not len(found.documents) or found.documents[-1] < size:
-        return found
-    keep = found.documents < size
-    return Postings(found.documents[keep], found.frequencies[keep])
 
 
 class _PathTerms:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+import zlib
+from array import array
 from collections import Counter
-from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
 
 WORD = re.compile(r"[^\W\d]\w*|\d{2,}")
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]{2,}")
 LONGEST = 60
 """Characters; what is longer is data, not a word."""
-_REMEMBERED = 400_000
 _STOP = frozenset(
     [
         "a",
@@ -56,7 +59,6 @@ _STOP = frozenset(
         "i",
     ]
 )
-_memory: dict[str, tuple[str, ...]] = {}
 
 
 def stem(word: str) -> str:
@@ -80,17 +82,6 @@ def stem(word: str) -> str:
 
 def terms(word: str) -> tuple[str, ...]:
     """Terms of one identifier or word: its parts, stemmed, and the whole when it has several parts."""
-    known = _memory.get(word)
-    if known is not None:
-        return known
-    found = _terms(word)
-    if len(_memory) >= _REMEMBERED:
-        _memory.clear()
-    _memory[word] = found
-    return found
-
-
-def _terms(word: str) -> tuple[str, ...]:
     if len(word) > LONGEST:
         return ()
     low = word.lower().strip("_")
@@ -101,17 +92,6 @@ def _terms(word: str) -> tuple[str, ...]:
     return tuple(kept)
 
 
-def count(words: Iterable[tuple[str, int]]) -> dict[str, int]:
-    """How often each term occurs, given how often each word does."""
-    found: dict[str, int] = {}
-    known, held = _memory.get, found.get
-    for word, times in words:
-        parts = known(word)
-        for term in terms(word) if parts is None else parts:
-            found[term] = held(term, 0) + times
-    return found
-
-
 def words_of(text: str) -> Counter[str]:
     """Words as they are written, case kept, with how often they occur."""
     return Counter(WORD.findall(text))
@@ -119,4 +99,77 @@ def words_of(text: str) -> Counter[str]:
 
 def terms_of(text: str) -> dict[str, int]:
     """Terms of a text with how often they occur."""
-    return count(words_of(text).items())
+    found: dict[str, int] = {}
+    for word, times in words_of(text).items():
+        for term in terms(word):
+            found[term] = found.get(term, 0) + times
+    return found
+
+
+def hash_of(term: str) -> int:
+    """What the index knows a term by: 32 bits, the same in every process."""
+    return zlib.crc32(term.encode("utf-8", "replace"))
+
+
+_SEPARATING = bytes(
+    code if code >= 128 or code == ord("\n") or chr(code).isalnum() or code == ord("_") else ord(" ")
+    for code in range(256)
+)
+_LONGEST_RUN = 2000
+
+
+def separated(source: bytes) -> bytes:
+    """The text with ASCII punctuation as spaces, every byte where it was: no word crosses the end of a run between them."""
+    return source.translate(_SEPARATING)
+
+
+_NO_TERM = -1
+
+
+class _Parts(dict[str, int]):
+    """Hashes of the stems of parts of identifiers; the same parts come again and again."""
+
+    def __missing__(self, part: str) -> int:
+        low = part.lower()
+        hashed = self[part] = hash_of(stem(low)) if len(low) > 1 and low not in _STOP else _NO_TERM
+        return hashed
+
+
+class Vocabulary(dict[bytes, int]):
+    """Numbers for runs as they come, and the hashes of the terms in each, so that a batch is counted by arrays."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._starts = array("q", [0])
+        self._hashes = array("I")
+        self._part = _Parts().__getitem__
+
+    def __missing__(self, run: bytes) -> int:
+        text = run[:_LONGEST_RUN].decode("utf-8", "replace")
+        for word in (text,) if text.isascii() and text.isidentifier() else WORD.findall(text):
+            if len(word) <= LONGEST:
+                self._add(word)
+        self._starts.append(len(self._hashes))
+        number = self[run] = len(self)
+        return number
+
+    def _add(self, word: str) -> None:
+        """Hashes of `terms(word)`."""
+        if word.isascii():
+            snake = word.islower() and word.replace("_", "a").isalpha()
+            parts = [part for part in word.split("_") if part] if snake else _PART.findall(word)
+        else:
+            parts = [word.lower().strip("_")]
+        self._hashes.extend([hashed for hashed in map(self._part, parts) if hashed != _NO_TERM])
+        if len(parts) != 1 or len(parts[0]) != len(word):
+            low = word.lower().strip("_")
+            if len(low) > 1 and (len(parts) != 1 or len(parts[0]) != len(low)):
+                self._hashes.append(zlib.crc32(low.encode()))
+
+    def starts(self) -> npt.NDArray[np.int64]:
+        """Run i owns hashes starts[i]:starts[i + 1]."""
+        return np.array(self._starts, np.int64)
+
+    def hashes(self) -> npt.NDArray[np.uint32]:
+        """Hashes of terms, run after run."""
+        return np.array(self._hashes, np.uint32)

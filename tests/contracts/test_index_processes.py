@@ -7,13 +7,16 @@ import sys
 import time
 from pathlib import Path
 
+from bot.retrieval import parsers
+from bot.retrieval.build import Builder
 from bot.retrieval.index import index_folder
 from bot.retrieval.rank import rank
+from bot.retrieval.segment import Source
 from bot.retrieval.store import Store
 
 PROGRAM = (
     "import sys; from pathlib import Path; from bot.retrieval.index import index_folder; from bot.retrieval.store import Store;"
-    "print(index_folder(Store(Path(sys.argv[1])), Path(sys.argv[2]))[1].files) if __name__ == '__main__' else None"
+    "print(index_folder(Store(Path(sys.argv[1])), Path(sys.argv[2]))[1].files)"
 )
 
 
@@ -36,6 +39,34 @@ def test_three_workers_index_one_folder_at_the_same_time(tmp_path: Path):
     view, report = index_folder(Store(tmp_path / "index.db"), root)
     assert report.read == 0
     assert rank(view, "work_7_3")[0].path == "module_7.py"
+
+
+def test_a_program_on_standard_input_may_index(tmp_path: Path):
+    """Its main module cannot be imported by a child; ours does not try."""
+    root = tree(tmp_path / "tree", 80)
+    command = [sys.executable, "-", str(tmp_path / "index.db"), str(root)]
+    done = subprocess.run(command, input=PROGRAM.encode(), capture_output=True, timeout=120, check=True)
+    assert done.stdout.split() == [b"80"]
+    view, _ = index_folder(Store(tmp_path / "index.db"), root)
+    assert {item.document.state for item in view.items} == {"read"}
+
+
+def test_a_parsing_process_that_is_killed_costs_no_file(tmp_path: Path):
+    parser = parsers.start()
+    parser.process.kill()
+    parser.process.wait()
+    parser.give([Source("1", "python", b"x = 1\n")])
+    assert parsers.finished([parser]) == [(parser, None)]
+    store = Store(tmp_path / "index.db")
+    with Builder(store, total=3, processes=1) as builder:
+        builder.add([Source(str(number), "python", b"def name(): pass\n") for number in range(3)])
+        for child in children(os.getpid()):
+            os.kill(child, signal.SIGKILL)
+    assert {oid for oid, _ in store.documents(["0", "1", "2"])} == {"0", "1", "2"}
+
+
+def children(parent: int) -> list[int]:
+    return [int(number) for number in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
 
 
 def test_a_killed_worker_loses_nothing_that_was_finished(tmp_path: Path):

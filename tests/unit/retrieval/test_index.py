@@ -79,8 +79,8 @@ def test_two_writers_at_once_keep_one_row_for_a_blob(tmp_path: Path):
     one.add(build(sources[:15]))
     other.add(build(sources[5:]))
     assert len(one.documents(source.oid for source in sources)) == 20
-    found = one.postings(0, ["name_7"])["name_7"]
-    assert one.documents(["7"])["7", "python"].id in found.documents
+    found = one.postings(0, ["name_7"]).of("name_7")
+    assert one.documents(["7"])["7", "python"].id in found
 
 
 def test_what_was_written_before_a_kill_is_there_after_it(tmp_path: Path):
@@ -88,7 +88,7 @@ def test_what_was_written_before_a_kill_is_there_after_it(tmp_path: Path):
     store.add(build([Source("1", "python", b"def one(): pass\n")]))
     dying = sqlite3.connect(tmp_path / "index.db", isolation_level=None)
     dying.execute("BEGIN IMMEDIATE")
-    dying.execute("INSERT INTO segment VALUES (1000, 5)")
+    dying.execute("INSERT INTO segment VALUES (1000, 5, 0, '[0, 0, 0]')")
     dying.close()  # as a killed process leaves it: never committed
     store.add(build([Source("2", "python", b"def two(): pass\n")]))
     assert set(store.documents(["1", "2"])) == {("1", "python"), ("2", "python")}
