@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import signal
-import socket
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import uvicorn
 from starlette.types import ASGIApp
 
 from bot.emulators.github.birth import create_world, key_pair
@@ -21,6 +17,7 @@ from bot.emulators.github.config import Config
 from bot.emulators.github.handlers import HANDLERS
 from bot.emulators.github.service import Service
 from bot.emulators.github.world import ROLES, World
+from bot.emulators.loopback import serving, serving_at, until_signalled
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +60,6 @@ class Endpoint:
         await self.world.courier.settle()
 
 
-class _Server(uvicorn.Server):
-    """Leaves the signal handlers of the process alone."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
 @asynccontextmanager
 async def running(
     config: Config | None = None, wrap: Callable[[ASGIApp], ASGIApp] = lambda app: app
@@ -80,42 +69,12 @@ async def running(
     with tempfile.TemporaryDirectory(prefix="github-stand-in-") as root:
         world = await create_world(config, Path(root))
         service = wrap(Service(world, HANDLERS))
-        # asyncio turns Nagle off only where the protocol is named; without that each answer waits 40 ms for an ACK
-        with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind((config.host, config.port))
-            url = f"http://{config.host}:{listener.getsockname()[1]}"
-            async with contextlib.AsyncExitStack() as stack:
-                await stack.enter_async_context(_serving(_settings(service), [listener]))
-                if config.unix_socket:
-                    await stack.enter_async_context(_serving(_settings(service, config.unix_socket), None))
-                stack.push_async_callback(world.stop)
-                yield _endpoint(world, url)
-
-
-def _settings(service: ASGIApp, uds: str | None = None) -> uvicorn.Config:
-    return uvicorn.Config(
-        service,
-        uds=uds,
-        log_config=None,
-        access_log=False,
-        lifespan="off",
-        ws="none",
-        timeout_graceful_shutdown=1,
-    )
-
-
-@asynccontextmanager
-async def _serving(settings: uvicorn.Config, sockets: list[socket.socket] | None) -> AsyncIterator[None]:
-    server = _Server(settings)
-    task = asyncio.get_running_loop().create_task(server.serve(sockets=sockets))
-    while not server.started and not task.done():  # noqa: ASYNC110 - uvicorn offers a flag, not an event
-        await asyncio.sleep(0.005)
-    try:
-        yield
-    finally:
-        server.should_exit = True
-        await task
+        async with contextlib.AsyncExitStack() as stack:
+            url = await stack.enter_async_context(serving(service, host=config.host, port=config.port))
+            if config.unix_socket:
+                await stack.enter_async_context(serving_at(service, config.unix_socket))
+            stack.push_async_callback(world.stop)
+            yield _endpoint(world, url)
 
 
 def _endpoint(world: World, url: str) -> Endpoint:
@@ -166,14 +125,10 @@ def description(endpoint: Endpoint, private_key_file: Path) -> dict[str, Any]:
 
 async def serve_forever(config: Config, announce: Callable[[Mapping[str, Any]], None]) -> None:
     """Announce once ready, then serve until SIGTERM or SIGINT."""
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
     async with running(config) as endpoint:
         with tempfile.TemporaryDirectory(prefix="github-stand-in-key-") as directory:
             key_file = Path(directory) / "app.pem"
             key_file.touch(mode=0o600)
             key_file.write_text(endpoint.private_key_pem)
             announce(description(endpoint, key_file))
-            await stop.wait()
+            await until_signalled()
