@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from e2b import CommandExitException, TimeoutException
+from e2b import CommandExitException, SandboxNotRunningException, TimeoutException
 
 from bot.sandboxd.limits import Limits
 from bot.sandboxd.serve import Config, running
@@ -80,6 +80,26 @@ async def test_processes_memory_and_processor_time_are_bounded_by_groups(tmp_pat
         spin = "timeout 2 sh -c 'while :; do :; done'; times"
         used = (await sandbox.commands.run(spin, timeout=30)).stdout.splitlines()[-1].split()[0]
         assert float(used.partition("m")[2].rstrip("s")) < 1.6
+
+
+EMPTY_FILES = """python3 -c "
+import os
+for folder in range(400):
+    os.mkdir(f'/tmp/{folder}')
+    for number in range(1000): os.close(os.open(f'/tmp/{folder}/{number}', os.O_CREAT))
+" """
+
+
+async def test_files_without_content_are_bounded_too(tmp_path):
+    """bubblewrap cannot limit the number of inodes of a tmpfs, but the group counts the memory they take: the sandbox may die of it."""
+    if os.geteuid() != 0:
+        return
+    limits = Limits(memory_bytes=48 << 20)
+    async with running(Config(tmp_path, KEY, limits=limits)) as endpoint, sandbox_of(endpoint, "base") as sandbox:
+        with pytest.raises((CommandExitException, SandboxNotRunningException)):
+            await sandbox.commands.run(EMPTY_FILES, timeout=60)
+        async with sandbox_of(endpoint, "base") as other:
+            assert await output(other, "echo alive") == "alive\n"
 
 
 async def test_a_groups_directories_go_with_their_sandbox(endpoint):
