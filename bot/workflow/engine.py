@@ -16,7 +16,8 @@ from bot.domain.ids import DeliveryId, TaskId
 from bot.domain.plan import Plan
 from bot.domain.task import Ending, Stage, TaskSpec
 from bot.providers.store.port import Delivery
-from bot.workflow import intake, missed, review, segments, task, telling, texts
+from bot.workflow import intake, missed, review, segments, showing, task, telling, texts
+from bot.workflow.building import Progress
 from bot.workflow.context import TaskContext
 from bot.workflow.journal import DbosJournal, TaskEnded
 from bot.workflow.records import (
@@ -149,7 +150,7 @@ class Engine:
             spec = self._values.unpack(TaskSpec, packed)
             conductor = DbosConductor(self, spec)
             try:
-                ending = await task.run(spec, conductor)
+                ending = await task.run(conductor)
             except dbos_error.DBOSException:
                 raise
             except Exception:  # a fault of the pipeline itself must not leave the issue blocked for good
@@ -254,7 +255,7 @@ class DbosConductor:
         self._engine = engine
         self._spec = spec
         self._tells = 0
-        self._progress = task.Progress()
+        self._progress = Progress()
         self._context = TaskContext(engine.services, spec, engine.journal(spec))
 
     async def _segment(self, key: str, name: str, order: Any) -> Any:
@@ -292,7 +293,7 @@ class DbosConductor:
         landed: Landed = await self._segment(key, "land", order)
         return landed
 
-    async def tell(self, stage: Stage, progress: task.Progress) -> None:
+    async def tell(self, stage: Stage, progress: Progress) -> None:
         self._tells += 1
         self._progress = progress
         await self._context.journal.step(
@@ -301,7 +302,7 @@ class DbosConductor:
 
     async def report_gate(self, key: str, state: ReviewState, examined: Examined, note: str) -> None:
         await self._context.journal.step(
-            f"gate:{key}", lambda: review.report_gate(self._context, state, examined, note), bool
+            f"gate:{key}", lambda: showing.report_gate(self._context, state, examined, note), bool
         )
 
     async def receive(self) -> Envelope | None:

@@ -97,6 +97,10 @@ class Published:
     head: CommitId
     tree: TreeId
     digest: Digest
+    """What people were shown; a review counts only for the change they could see."""
+    base: CommitId | None = None
+    base_ref: str = ""
+    """The base the digest was computed with; without one, the task's own."""
     moved: bool = False
     """Somebody pushed meanwhile: nothing was published, `head` is theirs."""
 
@@ -125,6 +129,10 @@ class ReviewState:
 
     def approvals(self) -> tuple[Approval, ...]:
         return (*((self.approval,) if self.approval is not None else ()), *self.others)
+
+    def showing(self, digest: Digest | None) -> ReviewState:
+        """With this as what people see; None: as before."""
+        return self if digest is None else replace(self, published=replace(self.published, digest=digest))
 
     def void(self) -> ReviewState:
         """Without any approval."""
@@ -159,6 +167,8 @@ class Examined:
     """This very message gave an approval that holds."""
     request: str = ""
     """What a message that asks for work asks for: cleaned and fenced, with the comments on lines of its review."""
+    digest: Digest | None = None
+    """The change as it is now; from here on it is what people are shown."""
     since: str = ""
     """What changed since the approval that does not hold any more, as a paragraph for people."""
     hold: str = ""

@@ -5,17 +5,15 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from bot.custody.digest import change_digest, shell_line
+from bot.custody.digest import change_digest
 from bot.domain.action import CommandMessage, ReviewMessage, Verb
-from bot.domain.decision import Decision, Outcome, Reason
+from bot.domain.decision import Decision
 from bot.domain.event import ReviewState as GithubReview
 from bot.domain.ids import CommitId, Digest, NodeId
 from bot.domain.money import MicroUsd
-from bot.domain.plan import Plan
 from bot.domain.pull import Approval, Snapshot
 from bot.domain.verdict import VerifiedChange
 from bot.policy.loops import held
-from bot.prompting import publishable
 from bot.providers.forge.port import CheckConclusion, CheckReport, NewPull
 from bot.stages.approving import gate
 from bot.stages.approving import run as approving
@@ -23,11 +21,10 @@ from bot.stages.approving import texts as gate_texts
 from bot.stages.approving.checks import base_moved
 from bot.stages.approving.requests import asked
 from bot.stages.landing import run as landing
-from bot.stages.planning.texts import render_plan
 from bot.stages.publishing import names
 from bot.stages.publishing import run as publishing
 from bot.stages.publishing import texts as publishing_texts
-from bot.workflow import judging, messages, segments, texts
+from bot.workflow import judging, messages, segments, showing, texts
 from bot.workflow.context import TaskContext
 from bot.workflow.journal import TaskEnded
 from bot.workflow.records import (
@@ -37,15 +34,11 @@ from bot.workflow.records import (
     ExamineOrder,
     Landed,
     LandOrder,
-    Prepared,
     Published,
     PublishOrder,
     ReviewState,
-    Verified,
     VerifyOrder,
 )
-
-CHECK_NAME = "pullwright/gate"
 
 
 async def publish(context: TaskContext, order: PublishOrder) -> Published:
@@ -76,10 +69,14 @@ async def publish(context: TaskContext, order: PublishOrder) -> Published:
 
     async def pull() -> Published:
         forge = await context.forge()
-        await context.mirror.fetch(await context.upstream(), commits=(pushed.commit,))
-        digest = await change_digest(context.mirror, order.prepared.base_ref, order.prepared.base, pushed.commit)
-        draft = Published(0, NodeId(""), branch, pushed.commit, pushed.tree, digest.value)
-        body = await _body(context, order.prepared, order.plan, order.verified, draft, order.allowed)
+        ref, base = order.prepared.base_ref, order.prepared.base
+        if order.pull_number is not None:  # the base may have moved, or be another one by now
+            there = await approving.with_fresh_base(await forge.pull(order.pull_number), forge)
+            ref, base = there.base_ref, there.base_sha
+        await context.mirror.fetch(await context.upstream(), commits=(pushed.commit, base))
+        digest = await change_digest(context.mirror, ref, base, pushed.commit)
+        draft = Published(0, NodeId(""), branch, pushed.commit, pushed.tree, digest.value, base, ref)
+        body = await showing.body(context, order.prepared, order.plan, order.verified, draft, order.allowed)
         if order.pull_number is None:
             new = NewPull(title, body, branch, order.prepared.base_ref)
             opened = await publishing.open_draft(forge, new)
@@ -89,59 +86,10 @@ async def publish(context: TaskContext, order: PublishOrder) -> Published:
             await forge.update_pull_body(opened.number, body)
         await context.services.tasks.published(context.spec.id, opened.number, pushed.commit)
         published = replace(draft, number=opened.number, node_id=opened.node_id)
-        await publishing.report_check(forge, _waiting(context, published))
+        await publishing.report_check(forge, showing.waiting(context, published))
         return published
 
     return await context.journal.step("publish:pull", pull, Published)
-
-
-async def _body(
-    context: TaskContext,
-    prepared: Prepared,
-    plan: Plan,
-    verified: Verified,
-    published: Published,
-    allowed: MicroUsd | None = None,
-) -> str:
-    change = verified.change
-    view = publishing_texts.PullView(
-        task=context.spec.id,
-        issue_number=context.spec.subject.number,
-        issue_is_pull=context.spec.subject.is_pull,
-        plan_text=publishable(render_plan(plan)),
-        verdict=verified.verdict,
-        cost=await context.cost(allowed),
-        digest=published.digest,
-        base_ref=prepared.base_ref,
-        base=prepared.base,
-        tree=change.tree,
-        changed_files=len(change.paths),
-        digest_command=shell_line(prepared.base, published.head, base_ref=prepared.base_ref),
-        isolation=context.services.isolation,
-    )
-    return publishing_texts.pull_body(view)
-
-
-def _waiting(context: TaskContext, published: Published) -> CheckReport:
-    decision = Decision("approval", (Reason("review", Outcome.WAITING, "A person with write access has to approve."),))
-    return _check(context, published.head, decision, "", published.digest)
-
-
-def _check(context: TaskContext, head: CommitId, decision: Decision, note: str, digest: str) -> CheckReport:
-    conclusion = {
-        Outcome.PASSED: CheckConclusion.SUCCESS,
-        Outcome.REFUSED: CheckConclusion.FAILURE,
-        Outcome.WAITING: CheckConclusion.ACTION_REQUIRED,
-    }[decision.outcome]
-    summary = gate_texts.summary(decision, digest=digest)
-    return CheckReport(
-        name=CHECK_NAME,
-        head=head,
-        title=gate_texts.title(decision),
-        summary=f"{note}\n\n{summary}".strip(),
-        conclusion=conclusion,
-        external_id=context.spec.id,
-    )
 
 
 async def _look(context: TaskContext, state: ReviewState, base: CommitId, asked_by: str = "") -> judging.Sight:
@@ -206,6 +154,8 @@ async def _judge(context: TaskContext, order: ExamineOrder, seen: judging.Sight,
     now = seen.now
     moved = now.pull.head_sha if now.pull.head_sha != state.published.head else None
     given = None if moved is not None or not now.pull.open else _approval(order, seen)
+    if isinstance(given, Approval) and given.review_id != gate.NO_REVIEW:
+        given = gate.as_shown(given, state.published.digest)
     if isinstance(given, Approval):
         allowed = judging.may_approve(context, seen, given)
         if allowed.allowed:
@@ -233,6 +183,7 @@ async def _judge(context: TaskContext, order: ExamineOrder, seen: judging.Sight,
         keeps=approval is not None and gate.keeps(decision),
         others=others,
         given=isinstance(given, Approval),
+        digest=now.digest.value if moved is None else None,
         note=note,
     )
 
@@ -299,37 +250,18 @@ def _approval(order: ExamineOrder, seen: judging.Sight) -> Approval | Decision |
             return None
 
 
-async def report_gate(context: TaskContext, state: ReviewState, examined: Examined, note: str) -> bool:
-    """The decision where people see it: check run on the head, draft state, and the pull request's own sticky comment."""
-    forge = await context.forge()
-    pull = await forge.pull(state.published.number)
-    await publishing.report_check(
-        forge, _check(context, pull.head_sha, examined.decision, note, state.published.digest)
-    )
-    if pull.open and not pull.draft and not examined.decision.allowed:
-        await forge.convert_to_draft(pull.node_id)
-    bot = await context.services.forges.bot()
-    marker = f"<!-- pullwright:gate:{context.spec.id} -->"
-    body = f"{marker}\n{gate_texts.comment(examined.decision, digest=state.published.digest, approval=state.approval)}"
-    if note:
-        body += f"\n\n{note}"
-    if examined.since:
-        body += f"\n\n{examined.since}"
-    if state.approval is not None:
-        body += "".join(f"\n\n{gate_texts.receipt(record)}" for record in state.approvals())
-    await publishing.post_sticky(forge, state.published.number, bot_login=bot.login, marker=marker, body=body)
-    return True
-
-
 async def read_head(context: TaskContext, order: AdoptOrder) -> Published:
     """The head as it is now: the one that was seen, or a later one when somebody pushed again meanwhile."""
-    old, prepared = order.published, order.prepared
-    pull = await (await context.forge()).pull(old.number)
+    old = order.published
+    forge = await context.forge()
+    pull = await approving.with_fresh_base(await forge.pull(old.number), forge)
     await approving.fetch_head(context.mirror, await context.upstream(), pull)
-    digest = await change_digest(context.mirror, prepared.base_ref, prepared.base, pull.head_sha)
+    digest = await change_digest(context.mirror, pull.base_ref, pull.base_sha, pull.head_sha)
     tree = await context.mirror.tree_of(pull.head_sha)
     await context.services.tasks.published(context.spec.id, old.number, pull.head_sha)
-    return Published(old.number, old.node_id, old.branch, pull.head_sha, tree, digest.value)
+    return Published(
+        old.number, old.node_id, old.branch, pull.head_sha, tree, digest.value, pull.base_sha, pull.base_ref
+    )
 
 
 async def adopt(context: TaskContext, order: AdoptOrder) -> Adopted:
@@ -338,7 +270,7 @@ async def adopt(context: TaskContext, order: AdoptOrder) -> Adopted:
     verified = await segments.verify(context, VerifyOrder(order.prepared, published.tree))
 
     async def show() -> bool:
-        body = await _body(context, order.prepared, order.plan, verified, published)
+        body = await showing.body(context, order.prepared, order.plan, verified, published)
         await (await context.forge()).update_pull_body(published.number, body)
         return True
 
@@ -380,7 +312,7 @@ async def land(context: TaskContext, order: LandOrder, rule: gate.Rule = gate.de
 async def _report_landed(context: TaskContext, order: LandOrder, landed: Landed) -> bool:
     conclusion = CheckConclusion.FAILURE if landed.alarm else CheckConclusion.SUCCESS
     report = CheckReport(
-        CHECK_NAME,
+        showing.CHECK_NAME,
         order.approval.head_sha,
         gate_texts.landed_title(alarm=landed.alarm),
         landed.note,

@@ -5,21 +5,18 @@ Deterministic: no clock, no random, no I/O but through segments and steps; one s
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Protocol
 
-from bot.domain.ids import StepId, TreeId
-from bot.domain.money import MicroUsd
-from bot.domain.plan import Plan, Step
-from bot.domain.task import Ending, Stage, TaskSpec
-from bot.stages.planning.texts import plan_hash, render_plan
+from bot.domain.plan import Plan
+from bot.domain.task import Ending, Stage
+from bot.stages.planning.texts import render_plan
 from bot.workflow import messages, texts
+from bot.workflow.building import Builder, Building
 from bot.workflow.journal import TaskEnded
 from bot.workflow.records import (
     Adopted,
     AdoptOrder,
-    Coded,
-    CodeOrder,
     Envelope,
     Examined,
     ExamineOrder,
@@ -29,127 +26,47 @@ from bot.workflow.records import (
     Published,
     PublishOrder,
     ReviewState,
-    Verified,
     VerifyOrder,
 )
 
-REPAIRS = 2
 
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """What the sticky comment shows of the work."""
-
-    plan: Plan | None = None
-    done: tuple[StepId, ...] = ()
-    working: StepId | None = None
-    pull_number: int | None = None
-    note: str = ""
-    allowed: MicroUsd | None = None
-    """What the task may have spent by now, when that is more than its budget: rounds of review have their own."""
-
-
-class Conductor(Protocol):
+class Conductor(Builder, Protocol):
     """What the pipeline can ask for. Each call is durable; implemented on DBOS in `engine.py`."""
 
-    async def prepare(self) -> Prepared: ...
-    async def plan(self, prepared: Prepared) -> Plan: ...
-    async def code(self, order: CodeOrder) -> Coded: ...
-    async def verify(self, key: str, order: VerifyOrder) -> Verified: ...
     async def publish(self, key: str, order: PublishOrder) -> Published: ...
     async def examine(self, key: str, order: ExamineOrder) -> Examined: ...
     async def adopt(self, key: str, order: AdoptOrder) -> Adopted: ...
     async def land(self, key: str, order: LandOrder) -> Landed: ...
-    async def tell(self, stage: Stage, progress: Progress) -> None:
-        """Record the stage and bring the sticky comment up to date."""
-        ...
-
     async def report_gate(self, key: str, state: ReviewState, examined: Examined, note: str) -> None:
         """Check run, draft state and comment on the pull request, from the decision."""
         ...
 
-    async def receive(self) -> Envelope | None:
-        """The next message, or None when nobody wrote for 30 days."""
-        ...
 
-
-async def run(spec: TaskSpec, conductor: Conductor) -> Ending:
+async def run(conductor: Conductor) -> Ending:
     """Carry the task through its life; the ending is for the caller to write down."""
     try:
-        return await _Pipeline(spec, conductor).run()
+        return await _Pipeline(conductor).run()
     except TaskEnded as end:
         return end.ending
 
 
-@dataclass
-class _Pipeline:
-    spec: TaskSpec
-    conductor: Conductor
-    progress: Progress = field(default_factory=Progress)
-    counter: int = 0
-    heard: tuple[str, ...] = ()
-    """Requests for work that were worked in; a twin of a delivery asks for nothing new."""
+class _Pipeline(Building):
+    """The whole life: what is built is published, reviewed and landed."""
+
+    def __init__(self, conductor: Conductor) -> None:
+        super().__init__(conductor)
+        self.conductor = conductor
+        self.heard: tuple[str, ...] = ()
+        """Requests for work that were worked in; a twin of a delivery asks for nothing new."""
 
     async def run(self) -> Ending:
-        await self.tell(Stage.PREPARING)
-        prepared = await self.conductor.prepare()
-        await self.tell(Stage.PLANNING)
-        plan = await self.conductor.plan(prepared)
-        self.progress = replace(self.progress, plan=plan)
-        if prepared.settings.plan_gate and (ending := await self._plan_approved(plan)) is not None:
-            return ending
-        tree = prepared.tree
-        for step in plan.steps:
-            tree = await self._code(prepared, plan, step, tree)
-        verified = await self._verified(prepared, plan, tree)
+        built = await self.build()
+        prepared, plan = built.prepared, built.plan
         await self.tell(Stage.PUBLISHING)
-        published = await self.conductor.publish("publish", PublishOrder(prepared, plan, verified, prepared.base))
+        order = PublishOrder(prepared, plan, built.verified, prepared.base)
+        published = await self.conductor.publish("publish", order)
         self.progress = replace(self.progress, pull_number=published.number)
         return await self._review(prepared, plan, ReviewState(published, (published.tree,)))
-
-    async def _plan_approved(self, plan: Plan) -> Ending | None:
-        """The plan is shown and nothing more is spent before somebody types its hash; or the ending meanwhile."""
-        digest = plan_hash(plan)
-        note = texts.plan_waits(digest, render_plan(plan))
-        while True:
-            await self.tell(Stage.AWAITING_PLAN_APPROVAL, note)
-            envelope = await self.conductor.receive()
-            ending = texts.plan_stale() if envelope is None else messages.plain_ending(envelope)
-            if envelope is None or ending is not None:
-                return ending
-            typed = messages.typed_hash(envelope)
-            if typed is not None and digest.startswith(typed):
-                return None
-            note = texts.plan_waits(digest, render_plan(plan), other=typed or "")
-
-    async def tell(self, stage: Stage, note: str = "") -> None:
-        self.progress = replace(self.progress, note=note)
-        await self.conductor.tell(stage, self.progress)
-
-    async def _code(self, prepared: Prepared, plan: Plan, step: Step, tree: TreeId) -> TreeId:
-        self.progress = replace(self.progress, working=step.id)
-        await self.tell(Stage.CODING)
-        order = CodeOrder(f"step:{step.id}", prepared, plan, step, tree, self.progress.done, self.progress.allowed)
-        coded = await self.conductor.code(order)
-        self.progress = replace(self.progress, done=(*self.progress.done, step.id), working=None)
-        return coded.tree
-
-    async def _verified(self, prepared: Prepared, plan: Plan, tree: TreeId) -> Verified:
-        """The full check; what it finds goes back to the coder, at most twice."""
-        for repair in range(REPAIRS + 1):
-            self.counter += 1
-            await self.tell(Stage.VERIFYING)
-            verified = await self.conductor.verify(f"verify:{self.counter}", VerifyOrder(prepared, tree))
-            if not verified.failures:
-                return verified
-            if repair < REPAIRS:
-                step = _repair(self.counter, verified)
-                await self.tell(Stage.CODING, "Repairing what the full check found.")
-                order = CodeOrder(
-                    f"step:{step.id}", prepared, plan, step, tree, self.progress.done, self.progress.allowed
-                )
-                tree = (await self.conductor.code(order)).tree
-        raise TaskEnded(texts.still_failing(tuple(failure.subject for failure in verified.failures)))
 
     async def _review(self, prepared: Prepared, plan: Plan, state: ReviewState) -> Ending:
         """Wait for people, and act on what they say."""
@@ -209,6 +126,7 @@ class _Pipeline:
             tested = await self._retest(key, prepared, state, examined)
             if tested is not None:
                 return await self._consider(prepared, plan, tested, envelope)
+        state = state.showing(examined.digest)
         holds = examined.decision.allowed or examined.keeps or examined.merged
         state = replace(state, approval=examined.approval, others=examined.others) if holds else state.void()
         mode = messages.landing_mode(envelope, state, examined, prepared)
@@ -274,8 +192,9 @@ class _Pipeline:
         self.progress = replace(self.progress, allowed=examined.allowed)
         revised = await self._revise(prepared, plan, state, examined.request)
         examined = await self.conductor.examine(f"{key}:after", ExamineOrder(revised[0], envelope, prepared))
-        await self.conductor.report_gate(f"{key}:after", revised[0], examined, "")
-        return revised
+        state = revised[0].showing(examined.digest)
+        await self.conductor.report_gate(f"{key}:after", state, examined, "")
+        return state, revised[1], revised[2]
 
     async def _revise(
         self, prepared: Prepared, plan: Plan, state: ReviewState, request: str
@@ -284,11 +203,8 @@ class _Pipeline:
         self.counter += 1
         await self.tell(Stage.REVISING)
         step = messages.revision(self.counter, request)
-        order = CodeOrder(
-            f"step:{step.id}", prepared, plan, step, state.published.tree, self.progress.done, self.progress.allowed
-        )
-        tree = (await self.conductor.code(order)).tree
-        verified = await self._verified(prepared, plan, tree)
+        tree = await self.work(prepared, plan, step, state.published.tree)
+        verified = await self.checked(prepared, plan, tree)
         await self.tell(Stage.PUBLISHING)
         order_ = PublishOrder(
             prepared, plan, verified, state.published.head, state.published.number, self.progress.allowed
@@ -299,9 +215,3 @@ class _Pipeline:
         note = "The review is worked in; please look at the new digest."
         trees = (*state.verified_trees, published.tree)
         return replace(state.void(), published=published, verified_trees=trees), Stage.IN_REVIEW, note
-
-
-def _repair(number: int, verified: Verified) -> Step:
-    listed = "\n".join(f"- {f.kind.value}: {f.subject}\n{f.detail[:600]}" for f in verified.failures[:6])
-    goal = f"The whole change was checked in a fresh sandbox and these checks failed:\n{listed}\nFix the cause."
-    return Step(StepId(f"repair-{number}"), "Make the full check pass", goal, (), (), ())

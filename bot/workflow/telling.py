@@ -12,8 +12,8 @@ from bot.providers.forge.port import ForgeGone, ForgeRefused
 from bot.stages.publishing import texts as publishing_texts
 from bot.stages.publishing.run import post_sticky
 from bot.stages.publishing.texts import StatusView
+from bot.workflow.building import Progress
 from bot.workflow.context import TaskContext
-from bot.workflow.task import Progress
 
 log = structlog.get_logger()
 

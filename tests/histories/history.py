@@ -63,7 +63,7 @@ class History:
 
     async def begin(self) -> None:
         await self.ask("rosa", "POST", f"{self.here}/issues", {"title": "A shop that sells"})
-        self._loop = asyncio.get_running_loop().create_task(task.run(self.stage.spec, self.conductor))
+        self._loop = asyncio.get_running_loop().create_task(task.run(self.conductor))
         await self._rest()
         self._collect()
 
@@ -137,6 +137,8 @@ class History:
         self.counts["landed"] += 1
         if "retarget" in self._window:
             self._alarm = f"it landed on {pull.base_ref}"
+        elif against and "rewind" in self._window:
+            self._alarm = "the base was rewritten below it"
         elif against and not self._window & {"withdraw", "demote"}:
             self._fail(f"landed although {against}")
         elif against:
@@ -246,6 +248,8 @@ class History:
         moved = await self.ask(who, "PATCH", f"{self.here}/git/refs/heads/{branch}", body) is not None
         if moved:
             self._window.add("base" if branch == self.pull.base_ref else "push")
+            if force and branch == self.pull.base_ref:
+                self._window.add("rewind")
         return moved
 
     async def move_base(self, who: str, files: dict[str, str], branch: str | None = None) -> None:

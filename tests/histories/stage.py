@@ -37,7 +37,8 @@ from bot.providers.forge.port import Forge, ForgeGone, ForgeRefused, Forges
 from bot.providers.store.port import TaskRecord
 from bot.settings import load_policies
 from bot.stages.approving import gate
-from bot.workflow import records, review, task
+from bot.workflow import records, review, showing
+from bot.workflow.building import Progress
 from bot.workflow.context import TaskContext
 from bot.workflow.journal import TaskEnded, ending_of
 from bot.workflow.services import ModelChoice, Services
@@ -297,12 +298,12 @@ class HistoryConductor:
         self.landed.append(landed)
         return landed
 
-    async def tell(self, stage: Stage, progress: task.Progress) -> None:
+    async def tell(self, stage: Stage, progress: Progress) -> None:
         self.notes.append(progress.note)
 
     async def report_gate(self, key: str, state: records.ReviewState, examined: records.Examined, note: str) -> None:
         context = self._context()
-        await context.journal.step(key, lambda: review.report_gate(context, state, examined, note), bool)
+        await context.journal.step(key, lambda: showing.report_gate(context, state, examined, note), bool)
 
     async def receive(self) -> records.Envelope | None:
         self.idle.set()

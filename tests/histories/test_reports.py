@@ -23,7 +23,7 @@ from bot.stages.intake.decide import IntakeSettings
 from bot.stages.intake.run import decide_delivery
 from bot.stages.landing.texts import squash_message
 from bot.workflow import texts
-from tests.histories.history import History
+from tests.histories.history import History, Race
 from tests.histories.stage import Mutant, staged
 from tests.unit.stages.approving.builders import approval, snapshot
 
@@ -198,3 +198,34 @@ async def test_an_archived_or_renamed_repository_ends_or_goes_on_and_never_crash
         await history.deliver_all()
         history.stage.repository.archived = False
         assert not history.pull.merged
+
+
+async def test_a_base_rewound_between_the_review_and_its_webhook_is_noticed(tmp_path: Path):
+    async with playing(tmp_path, LandingMode.MERGE) as history:
+        await history.move_base("carl", {"stock.py": "stock = 5\n"})
+        await history.update_branch("carl")
+        await history.deliver_all()
+        await history.review("robin", "APPROVE", history.pull.head_sha)
+        git = history.stage.git
+        await history.move("carl", "main", git.parents(git.refs["refs/heads/main"])[0], force=True)
+        await history.deliver_all()
+        history.check()
+        assert not history.pull.merged
+        assert any("was shown. Look at it and approve again." in one.body for one in history.issue.comments)
+        await history.review("robin", "APPROVE", history.pull.head_sha)
+        await history.deliver_all()
+        history.check()
+        assert history.pull.merged
+
+
+async def test_a_base_rewound_between_the_last_reading_and_the_merge_is_an_alarm_or_nothing(tmp_path: Path):
+    async with playing(tmp_path, LandingMode.MERGE) as history:
+        await history.move_base("carl", {"stock.py": "stock = 5\n"})
+        await history.update_branch("carl")
+        await history.deliver_all()
+        git = history.stage.git
+        below = git.parents(git.refs["refs/heads/main"])[0]
+        history.races.append(Race("merge", lambda: history.move("carl", "main", below, force=True)))
+        await history.review("robin", "APPROVE", history.pull.head_sha)
+        await history.deliver_all()
+        history.check()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from bot.domain.action import CommandMessage, ReviewMessage, Verb
 from bot.domain.decision import Decision, Outcome, Reason
 from bot.domain.event import Actor, ReviewState
-from bot.domain.ids import SHORT_DIGEST, CommitId, DeliveryId, ReviewId, short
+from bot.domain.ids import SHORT_DIGEST, CommitId, DeliveryId, Digest, ReviewId, short
 from bot.domain.pull import Approval, Snapshot
 from bot.stages.approving.checks import (
     NO_REVIEW,
@@ -36,6 +36,7 @@ __all__ = [
     "Terms",
     "approval_from",
     "approval_from_command",
+    "as_shown",
     "decide",
     "flags_in",
     "keeps",
@@ -107,6 +108,14 @@ def approval_from(
     named = tuple(sorted({*flags_in(message.body), *flags}))
     word = _Word(message.actor, message.review_id, message.commit_id, named, given, message.base_ref)
     return _record(now, word, _Receipt(received_at, delivery, policy_digest))
+
+
+def as_shown(approval: Approval, shown: Digest) -> Approval | Decision:
+    """A review stands for what its writer could see. Between a look and its webhook the base may have been rewritten."""
+    if approval.digest == shown:
+        return approval
+    text = f"The change is {short(approval.digest)} now, but {short(shown)} was shown. Look at it and approve again."
+    return Decision(f"approval by @{approval.reviewer.login}", (Reason("shown_digest", Outcome.REFUSED, text),))
 
 
 def approval_from_command(

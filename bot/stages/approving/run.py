@@ -38,7 +38,7 @@ async def look(view: Viewpoint, *, forge: Forge, mirror: Mirror, upstream: Upstr
     """A snapshot for the gate. Raises ForgeGone when pull request or base branch are gone, Transient when GitHub is."""
     pull = await forge.pull(view.number)
     reviews = await forge.reviews(view.number)
-    pull = await _with_fresh_base(pull, forge)
+    pull = await with_fresh_base(pull, forge)
     await fetch_head(mirror, upstream, pull)
     digest = await change_digest(mirror, pull.base_ref, pull.base_sha, pull.head_sha)
     approvers = {*view.people, *(review.reviewer.login for review in reviews if review.state is ReviewState.APPROVED)}
@@ -130,7 +130,7 @@ async def fetch_head(mirror: Mirror, upstream: Upstream, pull: PullRequest) -> N
         raise Transient(f"the pull request moved while it was read ({fault})", 0.5) from fault
 
 
-async def _with_fresh_base(pull: PullRequest, forge: Forge) -> PullRequest:
+async def with_fresh_base(pull: PullRequest, forge: Forge) -> PullRequest:
     """`base.sha` of the API may lag behind the branch; the gate decides on the tip."""
     tip = await forge.branch_head(pull.base_ref)
     if tip is None:

@@ -25,6 +25,7 @@ _NEXT = {
     "verified": "I run the checks on what would land; nothing to do for you.",
     "no_objection": "Once the person who asked for changes approves or is answered, I look again.",
     "reviewer": "Somebody else with write permission has to approve.",
+    "shown_digest": "The base branch was rewritten or changed, so this is another change now. Look again and approve again.",
     "approvals": "Somebody else with write permission has to approve, too.",
     "code_owners": "Ask the named code owners for a review; the file is read from the base branch.",
     "policy": "The operator's rules decide here; `pullwright policy explain` shows which.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from bot.custody.digest import change_digest
 from bot.custody.mirror import Mirror, Upstream
 from bot.domain.decision import Decision
 from bot.domain.errors import Transient
@@ -98,12 +99,25 @@ async def _verify(
     tree = await where.mirror.tree_of(landed)
     expected = await where.mirror.merge_tree(record.parents[0], approval.head_sha) if record.parents else None
     note = texts.merged(landed, tree)
-    if tree != record.tree or tree != expected:
+    other = await _another_change(where, approval, landed, record.parents)
+    if other:
+        note = texts.another_change(landed, other, approval.digest)
+    elif tree != record.tree or tree != expected:
         note = texts.differs(landed, tree, expected or approval.merge_tree)
     elif tree not in now.verified_trees:
         note = texts.untested(landed, tree)
     alarm = note != texts.merged(landed, tree)
     return Landing(decision, ready=True, merged=landed, merged_tree=tree, note=note, alarm=alarm)
+
+
+async def _another_change(where: _Where, approval: Approval, landed: CommitId, parents: tuple[CommitId, ...]) -> str:
+    """The digest of what the merge brought, when a base that was rewritten made another change of it."""
+    if not parents or landed == approval.head_sha:
+        return ""
+    if await where.mirror.merge_base(parents[0], approval.head_sha) == approval.merge_base:
+        return ""
+    brought = await change_digest(where.mirror, approval.base_ref, parents[0], approval.head_sha)
+    return "" if brought.value == approval.digest else brought.value
 
 
 async def _found(where: _Where, approval: Approval) -> CommitId | None:

@@ -33,6 +33,14 @@ def elsewhere(base_ref: str, approved: str) -> str:
     )
 
 
+def another_change(commit: CommitId, digest: str, approved: str) -> str:
+    """The alarm: the base was rewritten at the last moment, so that other lines landed with the approved head."""
+    return (
+        f"**Alarm: the merge `{short(commit)}` brought the change `{short(digest)}`, but `{short(approved)}` was approved.** "
+        "The base branch was rewritten at the last moment. Somebody has to look at what landed; consider reverting."
+    )
+
+
 def untested(commit: CommitId, tree: TreeId) -> str:
     """The alarm: the approved change landed on a base that moved at the last moment."""
     return (

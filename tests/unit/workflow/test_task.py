@@ -29,8 +29,8 @@ from bot.domain.task import Ending, Stage, TaskSpec
 from bot.domain.verdict import Failure, FailureKind, TestReport, Verdict
 from bot.stages.planning.texts import plan_hash
 from bot.workflow import records, task
+from bot.workflow.building import Progress
 from bot.workflow.journal import TaskEnded
-from bot.workflow.task import Progress
 
 BASE, HEAD, OTHER = CommitId("b" * 40), CommitId("c" * 40), CommitId("d" * 40)
 TREE, OTHER_TREE = TreeId("1" * 40), TreeId("2" * 40)
@@ -172,7 +172,7 @@ def landed(*, merged: bool = False, alarm: bool = False, decision: Decision = PA
 
 
 async def ending_of(script: Script) -> Ending:
-    return await task.run(SPEC, script)
+    return await task.run(script)
 
 
 async def test_the_stages_run_in_order_and_an_unreviewed_draft_ends_after_a_month():

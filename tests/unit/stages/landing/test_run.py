@@ -25,6 +25,7 @@ class Hub:
         self.tree, self.base_ref = tree, base_ref
         self.record = CommitRecord(LANDED, tree, parents, "A change (#7)\n")
         self.predicted = HEAD_TREE
+        self.fork = BASE
 
     async def mark_ready(self, _pull: str) -> None: ...
 
@@ -45,6 +46,12 @@ class Hub:
 
     async def tree_of(self, _commit: CommitId) -> TreeId:
         return self.tree
+
+    async def merge_base(self, _base: CommitId, _head: CommitId) -> CommitId:
+        return self.fork
+
+    async def raw_diff(self, _old: TreeId, _new: TreeId) -> bytes:
+        return b"another change"
 
     async def merge_tree(self, _base: CommitId, _head: CommitId) -> TreeId:
         return self.predicted
@@ -82,6 +89,14 @@ async def test_a_predicted_tree_that_was_not_tested_is_an_alarm():
     outcome = await landed(hub)
     assert outcome.alarm
     assert "not run" in outcome.note
+
+
+async def test_a_base_rewritten_below_the_change_is_an_alarm():
+    hub = Hub()
+    hub.fork = MOVED
+    outcome = await landed(hub)
+    assert outcome.alarm
+    assert "rewritten at the last moment" in outcome.note
 
 
 @pytest.mark.parametrize("parents", [(), (MOVED,)])

@@ -1,0 +1,92 @@
+"""What the pull request shows: its body, the check run on its head, the gate's own comment."""
+
+from __future__ import annotations
+
+from bot.custody.digest import shell_line
+from bot.domain.decision import Decision, Outcome, Reason
+from bot.domain.ids import CommitId
+from bot.domain.money import MicroUsd
+from bot.domain.plan import Plan
+from bot.prompting import publishable
+from bot.providers.forge.port import CheckConclusion, CheckReport
+from bot.stages.approving import texts as gate_texts
+from bot.stages.planning.texts import render_plan
+from bot.stages.publishing import run as publishing
+from bot.stages.publishing import texts as publishing_texts
+from bot.workflow.context import TaskContext
+from bot.workflow.records import Examined, Prepared, Published, ReviewState, Verified
+
+CHECK_NAME = "pullwright/gate"
+
+
+async def body(
+    context: TaskContext,
+    prepared: Prepared,
+    plan: Plan,
+    verified: Verified,
+    published: Published,
+    allowed: MicroUsd | None = None,
+) -> str:
+    """The pull request's body: what was checked, and the digest an approval stands for."""
+    change = verified.change
+    base, base_ref = published.base or prepared.base, published.base_ref or prepared.base_ref
+    view = publishing_texts.PullView(
+        task=context.spec.id,
+        issue_number=context.spec.subject.number,
+        issue_is_pull=context.spec.subject.is_pull,
+        plan_text=publishable(render_plan(plan)),
+        verdict=verified.verdict,
+        cost=await context.cost(allowed),
+        digest=published.digest,
+        base_ref=base_ref,
+        base=base,
+        tree=change.tree,
+        changed_files=len(change.paths),
+        digest_command=shell_line(base, published.head, base_ref=base_ref),
+        isolation=context.services.isolation,
+    )
+    return publishing_texts.pull_body(view)
+
+
+def waiting(context: TaskContext, published: Published) -> CheckReport:
+    """The check of a head nobody has reviewed yet."""
+    decision = Decision("approval", (Reason("review", Outcome.WAITING, "A person with write access has to approve."),))
+    return check(context, published.head, decision, "", published.digest)
+
+
+def check(context: TaskContext, head: CommitId, decision: Decision, note: str, digest: str) -> CheckReport:
+    """The check run that says what the gate decided."""
+    conclusion = {
+        Outcome.PASSED: CheckConclusion.SUCCESS,
+        Outcome.REFUSED: CheckConclusion.FAILURE,
+        Outcome.WAITING: CheckConclusion.ACTION_REQUIRED,
+    }[decision.outcome]
+    summary = gate_texts.summary(decision, digest=digest)
+    return CheckReport(
+        name=CHECK_NAME,
+        head=head,
+        title=gate_texts.title(decision),
+        summary=f"{note}\n\n{summary}".strip(),
+        conclusion=conclusion,
+        external_id=context.spec.id,
+    )
+
+
+async def report_gate(context: TaskContext, state: ReviewState, examined: Examined, note: str) -> bool:
+    """The decision where people see it: check run on the head, draft state, and the pull request's own sticky comment."""
+    forge = await context.forge()
+    pull = await forge.pull(state.published.number)
+    await publishing.report_check(forge, check(context, pull.head_sha, examined.decision, note, state.published.digest))
+    if pull.open and not pull.draft and not examined.decision.allowed:
+        await forge.convert_to_draft(pull.node_id)
+    bot = await context.services.forges.bot()
+    marker = f"<!-- pullwright:gate:{context.spec.id} -->"
+    body = f"{marker}\n{gate_texts.comment(examined.decision, digest=state.published.digest, approval=state.approval)}"
+    if note:
+        body += f"\n\n{note}"
+    if examined.since:
+        body += f"\n\n{examined.since}"
+    if state.approval is not None:
+        body += "".join(f"\n\n{gate_texts.receipt(record)}" for record in state.approvals())
+    await publishing.post_sticky(forge, state.published.number, bot_login=bot.login, marker=marker, body=body)
+    return True
