@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -192,3 +194,44 @@ async def test_an_operators_template_file_binds_a_directory_nobody_else_may_ente
         assert (await sandbox.commands.run("hello")).stdout == "hello you\n"
         with pytest.raises(CommandExitException):
             await sandbox.commands.run("touch /opt/kit/x")
+
+
+# As root this is a user whom only its own namespace takes for an ordinary one: the probe finds that it may write kernel settings.
+ORDINARY = """
+import asyncio, ctypes, os, sys
+from pathlib import Path
+user, group, libc = os.getuid(), os.getgid(), ctypes.CDLL(None, use_errno=True)
+assert libc.unshare(0x10000000) == 0
+Path("/proc/self/setgroups").write_text("deny")
+Path("/proc/self/uid_map").write_text(f"1000 {user} 1")
+Path("/proc/self/gid_map").write_text(f"1000 {group} 1")
+if sys.argv[1] == "none": Path("/proc/sys/user/max_user_namespaces").write_text("0")
+assert os.fork() or not os.execv(sys.executable, [sys.executable, "-c", sys.argv[3], sys.argv[2]])
+os.wait()
+"""
+SERVES = """
+import asyncio, sys
+from pathlib import Path
+from bot.sandboxd.errors import IsolationUnavailable
+from bot.sandboxd.serve import Config, running
+async def main():
+    try:
+        async with running(Config(Path(sys.argv[1]), "key")) as endpoint: print("serves:", endpoint.shortfall)
+    except IsolationUnavailable as refused: print("refuses:", refused)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("namespaces", ["some", "none"])
+async def test_a_machine_without_user_namespaces_is_refused_with_what_to_do(tmp_path, namespaces):
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", ORDINARY, namespaces, str(tmp_path), SERVES), stdout=asyncio.subprocess.PIPE
+    )
+    said = (await process.communicate())[0].decode()
+    if namespaces == "some":
+        assert "allow user namespaces" not in said, "the control: with them it gets as far as the probe"
+        assert said.startswith("serves" if os.geteuid() else "refuses: Isolation does not hold")
+    else:
+        assert said.startswith("refuses: This machine does not let an unprivileged user make namespaces")
+        assert "allow user namespaces" in said
+        assert said.count("\n") == 1
