@@ -196,7 +196,10 @@ def _locks_alone(changes: Sequence[ChangedPath]) -> Iterator[Flag]:
 
 
 def _amounts(changes: Sequence[ChangedPath], files_before: int, limits: Limits) -> Iterator[Flag]:
-    gone = tuple(change.path for change in changes if change.new is None)
+    moved = {change.new.blob for change in changes if change.new is not None and change.old is None}
+    gone = tuple(
+        change.path for change in changes if change.new is None and change.old and change.old.blob not in moved
+    )
     if len(gone) > limits.deleted_files or (files_before and len(gone) / files_before > limits.deleted_share):
         yield Flag("mass_deletion", _NAMED, gone, f"{len(gone)} of {files_before} files are deleted.")
     if len(changes) > limits.changed_files:

@@ -8,6 +8,7 @@ from hashlib import sha256
 
 from bot.custody.mirror import Mirror, Upstream
 from bot.custody.workbench import BenchSettings, Workbench
+from bot.domain.event import Actor
 from bot.domain.ids import CommitId
 from bot.domain.money import MicroUsd
 from bot.domain.repository import RepositorySettings
@@ -44,6 +45,20 @@ class TaskContext:
                 repository = self.spec.subject.repository
                 self._forge = await self.services.forges.open(repository.installation_id, repository.id)
             return self._forge
+
+    async def publisher(self) -> Actor:
+        """In whose name the change is shown."""
+        return await self.services.forges.bot()
+
+    async def pin(self) -> tuple[str, CommitId] | None:
+        """Name and tip of the branch to work on, now in the mirror. None when the repository takes no work."""
+        forge = await self.forge()
+        repository = await forge.repository()
+        base = await forge.branch_head(repository.default_branch)
+        if repository.archived or base is None:
+            return None
+        await self.mirror.fetch(await self.upstream(), commits=(base,))
+        return repository.default_branch, base
 
     async def upstream(self) -> Upstream:
         """Where to fetch from, with a token that can only read this repository."""

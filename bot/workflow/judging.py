@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bot.custody.faults import OverLimit
-from bot.domain.change import ChangedPath, FileMode
+from bot.domain.change import ChangedPath, FileMode, TreeEntry
 from bot.domain.decision import Decision
 from bot.domain.event import Actor
 from bot.domain.ids import BlobId, CommitId, TreeId
+from bot.domain.plan import Plan
 from bot.domain.pull import Approval, Snapshot
 from bot.domain.repository import LandingMode
 from bot.policy.engine import REPOSITORY_POLICY_PATH, Policies
@@ -20,8 +21,9 @@ from bot.policy.paths import flags_of
 from bot.prompting.secrets import mask_secrets
 from bot.stages.approving.quorum import without_owner
 from bot.stages.approving.since import changed_since, section
+from bot.stages.publishing import names
 from bot.workflow.context import TaskContext
-from bot.workflow.records import PublishOrder, ReviewState
+from bot.workflow.records import Prepared, PublishOrder, ReviewState
 
 _PEEKED = 5_000_000
 _LONGEST_POLICY = 100_000
@@ -78,11 +80,25 @@ async def may_publish(context: TaskContext, order: PublishOrder, branch: str) ->
     """May the task publish this verified change as a draft?"""
     change, prepared = order.verified.change, order.prepared
     flags = await flags_between(context, change.base_tree, change.tree)
-    bot = await context.services.forges.bot()
+    publisher = await context.publisher()
     paths = tuple(each.path for each in await context.mirror.diff(change.base_tree, change.tree))
-    facts = _facts(context, bot, (branch, prepared.base_ref), paths, flags)
+    facts = _facts(context, publisher, (branch, prepared.base_ref), paths, flags)
     repository = context.spec.subject.repository.id
     return (await rules(context, prepared.base)).decide(MayPublish(context.spec.id, repository, facts))
+
+
+async def may_plan(context: TaskContext, prepared: Prepared, plan: Plan) -> Decision:
+    """Whether a change of the planned files could be published at all: asked before money is spent on making it."""
+    known = {entry.path: entry for entry in await context.mirror.entries(prepared.tree)}
+    declared = sorted({file.path for step in plan.steps for file in step.files})
+    blank = [TreeEntry(path, FileMode.REGULAR, BlobId("0" * 40)) for path in declared]
+    changes = [ChangedPath(entry.path, known.get(entry.path), entry) for entry in blank]
+    limits = context.services.policies.limits
+    flags = flags_of(changes, files_before=len(known), peek=lambda _: b"", limits=limits)
+    branch = names.branch(context.spec.subject.number, context.spec.title, context.spec.id)
+    facts = _facts(context, context.spec.requester, (branch, prepared.base_ref), tuple(declared), flags)
+    question = MayPublish(context.spec.id, context.spec.subject.repository.id, facts)
+    return (await rules(context, prepared.base)).decide(question)
 
 
 @dataclass(frozen=True, slots=True)

@@ -294,7 +294,7 @@ async def land(context: TaskContext, order: LandOrder, rule: gate.Rule = gate.de
 
     async def act() -> Landed:
         outcome = await landing.land(
-            landing.LandingWork(order.approval, order.mode, names.title(context.spec.title)),
+            landing.LandingWork(order.approval, order.mode, names.title(context.spec.title), publishing.NOT_READY),
             forge=await context.forge(),
             mirror=context.mirror,
             upstream=await context.upstream(),

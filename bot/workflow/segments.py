@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.domain.change import Change
+from bot.domain.decision import Decision
 from bot.domain.ids import CommitId, TreeId
 from bot.domain.plan import Plan
 from bot.domain.repository import SETTINGS_PATH, RepositorySettings
@@ -22,7 +23,7 @@ from bot.stages.planning import run as planning
 from bot.stages.planning.schema import PLAN_SCHEMA
 from bot.stages.verifying import run as verifying
 from bot.stages.verifying.compare import unrunnable
-from bot.workflow import texts
+from bot.workflow import judging, texts
 from bot.workflow.context import TaskContext
 from bot.workflow.journal import TaskEnded
 from bot.workflow.records import Coded, CodeOrder, Prepared, Verified, VerifyOrder
@@ -66,12 +67,10 @@ _NO_REPORT = TestReport("", 0, 0.0, ())
 
 
 async def _pin(context: TaskContext) -> Prepared:
-    forge = await context.forge()
-    repository = await forge.repository()
-    base = await forge.branch_head(repository.default_branch)
-    if repository.archived or base is None:
+    pinned = await context.pin()
+    if pinned is None:
         raise TaskEnded(texts.gone("the repository is archived or empty"))
-    await context.mirror.fetch(await context.upstream(), commits=(base,))
+    branch, base = pinned
     tree = await context.mirror.tree_of(base)
     paths = await _paths(context, tree)
     given = await context.mirror.file_at(base, SETTINGS_PATH, limit=100_000)
@@ -82,7 +81,7 @@ async def _pin(context: TaskContext) -> Prepared:
         settings = replace(settings, test=default_test_command(paths))
     where, conventions = await _conventions(context, base)
     rounds = context.services.loops.rounds_per_pull
-    return Prepared(repository.default_branch, base, tree, settings, _NO_REPORT, _NO_REPORT, where, conventions, rounds)
+    return Prepared(branch, base, tree, settings, _NO_REPORT, _NO_REPORT, where, conventions, rounds)
 
 
 async def _conventions(context: TaskContext, base: CommitId) -> tuple[str, str]:
@@ -116,7 +115,11 @@ async def plan(context: TaskContext, prepared: Prepared) -> Plan:
     planned = await planning.run(work, journal=context.journal, model=context.model())
     if planned.plan is None:
         raise TaskEnded(planned.ending or texts.unexpected())
-    return planned.plan
+    plan = planned.plan
+    allowed = await context.journal.step("plan:policy", lambda: judging.may_plan(context, prepared, plan), Decision)
+    if not allowed.allowed:
+        raise TaskEnded(texts.policy_denied(allowed))
+    return plan
 
 
 async def _plan_brief(context: TaskContext, prepared: Prepared) -> str:

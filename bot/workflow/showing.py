@@ -77,8 +77,8 @@ async def report_gate(context: TaskContext, state: ReviewState, examined: Examin
     forge = await context.forge()
     pull = await forge.pull(state.published.number)
     await publishing.report_check(forge, check(context, pull.head_sha, examined.decision, note, state.published.digest))
-    if pull.open and not pull.draft and not examined.decision.allowed:
-        await forge.convert_to_draft(pull.node_id)
+    if pull.open and not examined.decision.allowed:
+        await publishing.take_back(forge, pull)
     bot = await context.services.forges.bot()
     marker = f"<!-- pullwright:gate:{context.spec.id} -->"
     body = f"{marker}\n{gate_texts.comment(examined.decision, digest=state.published.digest, approval=state.approval)}"

@@ -323,7 +323,9 @@ _COMMANDS: dict[str, _Command] = {
     "ls-tree": _ls_tree,
     "for-each-ref": _listed,
     "show-ref": lambda git, args, _, __: f"{git.refs[args[-1]]}\n",
-    "check-ref-format": lambda _, args, __, ___: "" if re.fullmatch(r"refs/[\w./-]+", args[-1]) else 1,
+    "check-ref-format": lambda _, args, __, ___: (
+        "" if re.fullmatch(r"refs/(?:(?!\.\.|@\{|//)[^\s~^:?*\[\\])+", args[-1]) else 1
+    ),
     "update-ref": _update_ref,
     "symbolic-ref": lambda _, __, ___, ____: "",
     "merge-base": _merge_base,

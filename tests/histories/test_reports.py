@@ -5,27 +5,34 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from bot.domain.action import Answer, StartTask, TellTask
+from bot.domain.action import Answer, Nothing, StartTask, TellTask
 from bot.domain.decision import Decision
-from bot.domain.ids import DeliveryId
+from bot.domain.ids import DeliveryId, StepId, UserId
+from bot.domain.plan import Plan, PlannedFile, Step
+from bot.domain.pull import Permission
 from bot.domain.repository import LandingMode
 from bot.domain.task import Stage
+from bot.prompting import publishable, publishable_line
 from bot.providers.store.port import Delivery
 from bot.stages.approving import texts as gate_texts
 from bot.stages.approving.gate import decide
 from bot.stages.intake import texts as intake_texts
 from bot.stages.intake.commands import find_command
-from bot.stages.intake.decide import IntakeSettings
+from bot.stages.intake.decide import IntakeFacts, IntakeSettings
+from bot.stages.intake.decide import decide as decide_intake
 from bot.stages.intake.run import decide_delivery
 from bot.stages.landing.texts import squash_message
-from bot.workflow import texts
+from bot.workflow import judging, texts
 from tests.histories.history import History, Race
-from tests.histories.stage import Mutant, staged
+from tests.histories.stage import HistoryConductor, HistoryContext, Mutant, staged
+from tests.histories.test_ground import office
 from tests.unit.stages.approving.builders import approval, snapshot
+from tests.unit.stages.intake.builders import commented
 
 
 @asynccontextmanager
@@ -229,3 +236,150 @@ async def test_a_base_rewound_between_the_last_reading_and_the_merge_is_an_alarm
         await history.review("robin", "APPROVE", history.pull.head_sha)
         await history.deliver_all()
         history.check()
+
+
+def test_e8_one_parser_reads_commands_and_what_is_none_says_why():
+    product = Path(intake_texts.__file__).parents[2]
+    readers = [path.name for path in product.rglob("*.py") if "find_command(" in path.read_text("utf-8")]
+    assert sorted(set(readers)) == ["commands.py", "decide.py"]
+    told = decide_intake(commented("/exp fix it"), IntakeFacts(UserId(1), 2, permission=Permission.WRITE))
+    assert told == Nothing("no command")
+
+
+async def test_e11_the_configured_label_starts_once_and_another_one_says_why(tmp_path: Path):
+    async with office(tmp_path) as made:
+        await made.ask("rosa", "PATCH", f"{made.here}/issues/1", {"state": "closed"})
+        await made.deliver()
+        made.services = replace(made.services, label="robot")
+        await made.ask("rosa", "POST", f"{made.here}/issues", {"title": "More"})
+        await made.ask("rosa", "POST", f"{made.here}/issues/2/labels", {"labels": ["agent"]})
+        assert any("the label `agent` is not `robot`" in note for note in await made.deliver())
+        await made.ask("rosa", "POST", f"{made.here}/issues/2/labels", {"labels": ["robot"]})
+        await made.deliver()
+        made.seen = 0
+        await made.deliver()
+        assert len(made.started) == 2
+
+
+async def test_r1_a_branch_name_is_an_argument_whatever_it_holds(tmp_path: Path):
+    async with playing(tmp_path, LandingMode.MERGE) as history:
+        name = "feat(x)/#12-a+b"
+        tip = history.stage.git.refs["refs/heads/main"]
+        await history.ask("carl", "POST", f"{history.here}/git/refs", {"ref": f"refs/heads/{name}", "sha": tip})
+        await history.retarget("rosa", name)
+        await history.deliver_all()
+        await history.review("robin", "APPROVE", history.pull.head_sha)
+        await history.deliver_all()
+        history.check()
+        assert history.pull.merged
+        assert history.pull.base_ref == name
+
+
+async def test_r8_the_pull_request_opens_from_the_pinned_base_although_others_merged(tmp_path: Path):
+    async with staged(tmp_path, Mutant()) as stage:
+        history = History(stage, LandingMode.MERGE)
+        pinned = stage.git.refs["refs/heads/main"]
+
+        async def others_merge() -> None:
+            texts_ = {"README.md": "# shop\n", "shop.py": "price = 1\n", "stock.py": "stock = 7\n"}
+            tip = stage.commit(texts_, pinned)
+            await history.ask("carl", "PATCH", f"{history.here}/git/refs/heads/main", {"sha": tip, "force": False})
+
+        history.races.append(Race("create_branch", others_merge))
+        await history.begin()
+        await history.deliver_all()
+        assert stage.git.parents(history.pull.head_sha) == [pinned]
+        assert stage.git.refs["refs/heads/main"] != pinned
+        await history.review("robin", "APPROVE", history.pull.head_sha)
+        await history.deliver_all()
+        history.check()
+        assert history.pull.merged
+        await history.close()
+
+
+@pytest.mark.parametrize("path", ["/git/refs$", "/git/commits$", "/pulls$"])
+async def test_r10_a_push_that_fails_is_said_and_never_reported_as_done(path: str, tmp_path: Path):
+    async with staged(tmp_path, Mutant()) as stage:
+        stage.world.faults.add({"kind": "status", "method": "POST", "path": path, "status": 403, "message": "No."})
+        history = History(stage, LandingMode.READY)
+        await history.begin()
+        assert history.ending is not None
+        assert history.ending.stage is Stage.NEEDS_HUMAN
+        assert "GitHub refused with 403: No." in history.ending.reason
+        assert stage.books.number is None
+        await history.close()
+
+
+async def test_r11_a_plan_that_touches_workflows_ends_before_anything_is_coded(tmp_path: Path):
+    async with staged(tmp_path, Mutant()) as stage:
+        context = HistoryContext(stage)
+        prepared = await HistoryConductor(stage, LandingMode.READY).prepare()
+
+        def planned(path: str) -> Plan:
+            return Plan("Do.", (Step(StepId("s"), "Do", "Do.", (PlannedFile(path, new=True),), (), ()),))
+
+        denied = await judging.may_plan(context, prepared, planned(".github/workflows/ci.yml"))
+        assert [reason.rule for reason in denied.against()] == ["no-workflow-drafts"]
+        assert (await judging.may_plan(context, prepared, planned("shop.py"))).allowed
+
+
+async def test_r12_without_drafts_a_label_and_the_check_say_that_it_is_not_ready(tmp_path: Path):
+    async with staged(tmp_path, Mutant()) as stage:
+        stage.repository.drafts_supported = False
+        history = History(stage, LandingMode.READY)
+        await history.begin()
+        await history.deliver_all()
+        assert not history.pull.draft
+        assert [label.name for label in history.issue.labels] == ["not ready"]
+        await history.review("robin", "APPROVE", history.pull.head_sha)
+        await history.deliver_all()
+        assert history.issue.labels == []
+        await history.push("carl", {"feature.py": "feature = 9\n"})
+        await history.deliver_all()
+        assert history.alive
+        assert [label.name for label in history.issue.labels] == ["not ready"]
+        check = [one for one in stage.repository.checks if one.head_sha == history.pull.head_sha]
+        assert {one.conclusion for one in check} <= {"failure", "action_required"}
+        await history.close()
+
+
+async def test_d1_d3_a_rename_and_a_missing_last_newline_land_as_approved(tmp_path: Path):
+    async with playing(tmp_path, LandingMode.MERGE) as history:
+        git = history.stage.git
+        files = {path: git.objects[sha][1].decode() for path, (_, sha) in git.files(history.pull.head_sha).items()}
+        files["till.py"] = files.pop("shop.py")
+        files["feature.py"] = "feature = 1"
+        await history.move("rosa", history.pull.head_ref, history.stage.commit(files, history.pull.head_sha))
+        await history.deliver_all()
+        await history.review("robin", "APPROVE", history.pull.head_sha)
+        await history.deliver_all()
+        history.check()
+        assert history.pull.merged
+        landed = git.files(git.refs["refs/heads/main"])
+        assert git.objects[landed["till.py"][1]][1] == b"price = 1\n"
+        assert git.objects[landed["feature.py"][1]][1] == b"feature = 1"
+        assert "shop.py" not in landed
+
+
+async def test_d10_a_change_of_more_files_than_github_shows_is_digested_from_git_and_has_to_be_named(tmp_path: Path):
+    async with playing(tmp_path, LandingMode.MERGE) as history:
+        await history.push("rosa", {f"data/{number}.txt": f"{number}\n" for number in range(400)})
+        await history.deliver_all()
+        await history.review("robin", "APPROVE", history.pull.head_sha)
+        await history.deliver_all()
+        assert not history.pull.merged
+        assert any("allow:large" in comment.body for comment in history.issue.comments)
+        await history.say("robin", "approve", f"{history.oracle.current(history.pull)} allow:large")
+        await history.deliver_all()
+        history.check()
+        asked = [one["path"] for one in history.stage.world.journal.entries(0)]
+        assert not [path for path in asked if path.endswith("/files") or "/compare/" in path]
+        assert history.pull.merged
+
+
+def test_m9_a_secret_in_what_is_told_is_masked_where_people_read_it():
+    key = "AKIA" + "IOSFODNN7EXAMPLE"
+    token = "eyJhbGciOiJIUzI1NiJ9." + "eyJzdWIiOiIxMjM0NTY3ODkwIn0." + "dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
+    said = f"assert '{key}' == '{token}'"
+    shown = [publishable(said), publishable(f"```\n{said}\n```"), publishable_line(said)]
+    assert not [text for text in shown if key in text or token in text]

@@ -40,6 +40,8 @@ class LandingWork:
     approval: Approval
     mode: LandingMode
     title: str
+    not_ready: str = ""
+    """The label that stands for a draft where there are none."""
 
 
 async def land(
@@ -58,6 +60,8 @@ async def land(
         return Landing(decision)
     if now.pull.draft:
         await forge.mark_ready(now.pull.node_id)
+    elif work.not_ready:
+        await forge.remove_label(now.pull.number, work.not_ready)
     now = await look()
     decision = decide(now)
     if not decision.allowed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.custody.mirror import Mirror
 from bot.domain.change import FileMode, TreeEntry
@@ -11,6 +11,9 @@ from bot.domain.ids import CommentId, CommitId, TreeId
 from bot.domain.pull import PullRequest
 from bot.domain.verdict import VerifiedChange
 from bot.providers.forge.port import CheckReport, Comment, CommitRecord, Forge, ForgeRefused, NewPull
+
+NOT_READY = "not ready"
+"""The label in place of a draft."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +87,30 @@ async def open_draft(forge: Forge, new: NewPull) -> PullRequest:
         return existing
     try:
         return await forge.create_pull(new)
-    except ForgeRefused:
+    except ForgeRefused as refusal:
         appeared = await forge.find_pull(new.head, new.base)
-        if appeared is None:
+        if appeared is not None:
+            return appeared
+        if not (new.draft and "draft" in refusal.message.lower()):
             raise
-        return appeared
+    return await _without_draft(forge, replace(new, draft=False))
+
+
+async def _without_draft(forge: Forge, new: NewPull) -> PullRequest:
+    """Some plans have no drafts in private repositories: a label says what the draft would have said, and the check stays red."""
+    pull = await forge.create_pull(new)
+    await forge.add_label(pull.number, NOT_READY)
+    return pull
+
+
+async def take_back(forge: Forge, pull: PullRequest) -> None:
+    """Back to a draft, so that nobody merges it by mistake; where there are no drafts, by the label."""
+    if pull.draft:
+        return
+    try:
+        await forge.convert_to_draft(pull.node_id)
+    except ForgeRefused:
+        await forge.add_label(pull.number, NOT_READY)
 
 
 async def post_sticky(forge: Forge, number: int, *, bot_login: str, marker: str, body: str) -> CommentId:

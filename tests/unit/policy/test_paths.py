@@ -194,7 +194,14 @@ def test_nothing_that_may_stand_in_a_tree_breaks_the_flags(path: str, old: bytes
 
 def test_limits_are_read_and_faults_named() -> None:
     assert parse_limits("changed_files = 5\ntwo_person = true\n") == Limits(changed_files=5, two_person=True)
-    for text, words in [("x = 1", "x: Extra"), ("changed_files = 0", "changed_files"), ("= 1", "not TOML")]:
+    for text, words in [("x = 1", "`x`: Extra"), ("changed_files = 0", "changed_files"), ("= 1", "not TOML")]:
         fault = parse_limits(text)
         assert isinstance(fault, LimitsFault)
         assert words in fault.message
+
+
+def test_files_that_only_move_are_not_deleted(blobs: Blobs) -> None:
+    gone = [blobs.change(f"old{n}", f"{n}\n".encode(), None) for n in range(5)]
+    here = [blobs.change(f"new{n}", None, f"{n}\n".encode()) for n in range(5)]
+    assert blobs.flags(*gone, *here, files_before=10) == {}
+    assert set(blobs.flags(*gone, *here[:1], files_before=10)) == {"mass_deletion"}

@@ -173,6 +173,8 @@ async def _set_draft(call: Call, one: Field, *, draft: bool) -> Any:
     async with repository.lock:
         if issue.state != "open":
             raise _Refusal("UNPROCESSABLE", "Pull request is closed")
+        if draft and not repository.drafts_supported:
+            raise _Refusal("UNPROCESSABLE", "Draft pull requests are not supported in this repository.")
         if pull.draft == draft:
             told = "already a draft" if draft else "not in a draft state"
             raise _Refusal("UNPROCESSABLE", f"Pull request is {told}")
