@@ -1,6 +1,6 @@
 # Every target sets up what it needs; nothing has to be installed by hand.
 .DEFAULT_GOAL := help
-.PHONY: test-live fuzz-importer crash histories gate-histories help setup demo test check lint types architecture unit contracts test-tools attacks scenarios test-real serve bench-retrieval bench-index bench-sandbox bench-custody lock clean
+.PHONY: test-ordinary test-live fuzz-importer crash histories gate-histories help setup demo test check lint types architecture unit contracts test-tools attacks scenarios test-real serve bench-retrieval bench-index bench-sandbox bench-custody lock clean
 BIN := .venv/bin
 PYTEST := $(BIN)/pytest -q -n 2 --dist loadfile
 
@@ -60,6 +60,10 @@ test: check test-tools ## Everything CI runs
 
 crash: setup ## N stories (20), the product killed at random requests: strikes and faults as JSON
 	@$(BIN)/python -m tests.scenarios.storms $(or $(N),20) --first $(or $(FIRST),0)
+
+test-ordinary: setup ## The sandbox suites as a user without any right (as root: in a mount namespace where that user reaches this checkout)
+	@scripts/as-ordinary-user.sh $(BIN)/python -m pytest -q -n 2 --dist loadfile -p no:cacheprovider \
+	  tests/unit/sandboxd tests/contracts/test_sandbox_* tests/attacks/test_sandbox.py tests/attacks/test_network.py
 
 test-live: setup ## The sandbox suite against E2B Cloud, with the key in E2B_API_KEY
 	@test -n "$$E2B_API_KEY" || { echo "Set E2B_API_KEY to the key of the account that may be used."; exit 2; }

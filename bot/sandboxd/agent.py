@@ -259,6 +259,7 @@ class Agent:
         tag, began = self._tags[leader]
         others = {other for pid, (other, _) in self._tags.items() if pid != leader}
         _end(lambda: _family(leader, tag, began, others))
+        self._bury()  # so that its exit is told before this answer: whoever asks again is told that it is no more
         return {}
 
     def do_signal_all(self, message: dict[str, Any], _fds: list[int]) -> dict[str, Any]:

@@ -89,10 +89,14 @@ class Cgroups:
         self._owner = f"{os.getpid()}-{_start_of(os.getpid())}"
 
     @property
+    def controllers(self) -> frozenset[str]:
+        """What is bounded by a control group."""
+        return frozenset(controller for hierarchy in self._hierarchies for controller in hierarchy.controllers)
+
+    @property
     def shortfall(self) -> str:
         """One sentence when something is bounded by less than a control group; otherwise empty."""
-        had = {controller for hierarchy in self._hierarchies for controller in hierarchy.controllers}
-        missing = [controller for controller in CONTROLLERS if controller not in had]
+        missing = [controller for controller in CONTROLLERS if controller not in self.controllers]
         if not missing:
             return ""
         return (

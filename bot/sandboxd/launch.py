@@ -158,7 +158,8 @@ class Launcher:
         prefix = self._stage.prefix()
         if prefix:
             prefix[0] = self._tools["nsenter"]
-        limits = ",".join(f"{name}={value}" for name, value in self._limits.rlimits().items())
+        bounds = self._limits.rlimits(grouped=self.cgroups.controllers)
+        limits = ",".join(f"{name}={value}" for name, value in bounds.items())
         agent = [str(interpreter_program()), "-I", "-S", _AGENT_INSIDE, str(control), limits]
         return [*prefix, *drop, self._tools["bwrap"], "--args", arguments, "--", *agent]
 

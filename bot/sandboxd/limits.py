@@ -24,9 +24,15 @@ class Limits:
     snapshots: int = 50
     snapshot_bytes: int = 10 << 30
 
-    def rlimits(self) -> dict[str, int]:
-        """By their names in `resource`; the agent sets them on itself, so all it starts inherits them."""
+    def rlimits(self, *, grouped: frozenset[str]) -> dict[str, int]:
+        """By their names in `resource`; the agent sets them on itself, so all it starts inherits them.
+
+        `grouped` is what a control group bounds. Without one for memory each process is bounded for itself: its data, because
+        the address space of a runtime that only reserves may be far larger.
+        """
+        alone = {} if "memory" in grouped else {"RLIMIT_DATA": self.memory_bytes}
         return {
+            **alone,
             "RLIMIT_CORE": 0,
             "RLIMIT_NPROC": self.processes,
             "RLIMIT_NOFILE": self.open_files,

@@ -139,6 +139,7 @@ def _server(app: ASGIApp, accepting: asyncio.Event) -> Server:
         lifespan="off",
         ws="none",
         access_log=False,
+        proxy_headers=False,
         log_config=None,
         server_header=False,
         timeout_keep_alive=400,  # longer than the SDK keeps a connection, so that it never writes into a closing one

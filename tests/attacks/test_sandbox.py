@@ -205,11 +205,16 @@ async def inside(world: World, sandbox: AsyncSandbox) -> dict[str, object]:
     return result
 
 
+ONLY_ROOT_GETS_THROUGH = {"P03", "P08", "P26", "P27", "P42", "P45", "P53", "P56"}
+"""Their control needs root's rights; run as an ordinary user, the suite can only show that the sandbox has them not."""
+
+
 @pytest.mark.parametrize("probe", [*PLAIN, *IN_A_NAMESPACE])
 async def test_a_probe_that_gets_through_outside_does_not_inside(
     probe: str, world: World, inside: dict[str, object], control: Control
 ):
-    control(world.outside[probe] is True, f"{probe} outside: {world.outside[probe]}")
+    if os.geteuid() == 0 or probe not in ONLY_ROOT_GETS_THROUGH:
+        control(world.outside[probe] is True, f"{probe} outside: {world.outside[probe]}")
     assert inside[probe] is False
 
 
@@ -303,10 +308,8 @@ async def test_s03_a_socket_of_the_machine_in_a_shared_directory_is_not_shared(
 async def test_s04_strange_socket_families_are_refused(
     world: World, inside: dict[str, object], sandbox: AsyncSandbox, control: Control
 ):
-    control(
-        [world.outside[probe] for probe in ("P27", "P28", "P29")] == [True] * 3,
-        "packet, vsock and netlink open outside",
-    )
+    open_outside = ("P27", "P28", "P29") if os.geteuid() == 0 else ("P28", "P29")
+    control(all(world.outside[probe] is True for probe in open_outside), "packet, vsock and netlink open outside")
     assert [inside[probe] for probe in ("P27", "P28", "P29")] == [False] * 3
     code = "import socket; socket.socket(38, socket.SOCK_SEQPACKET)"
     with pytest.raises(CommandExitException):
@@ -316,7 +319,7 @@ async def test_s04_strange_socket_families_are_refused(
 async def test_s05_nothing_types_into_a_terminal_with_or_without_a_session(
     world: World, inside: dict[str, object], control: Control
 ):
-    control(world.outside["P53"] is True, "TIOCSTI works on this kernel")
+    control(world.outside["P53"] is True or os.geteuid() != 0, "TIOCSTI works on this kernel, for root at least")
     assert inside["P53"] is False
 
 

@@ -10,10 +10,11 @@ import hashlib
 import os
 import shutil
 import struct
+import subprocess
 import typing
 import zlib
 
-from bot.custody.inside.disk import LINK, POINTER, Disk, Leaves, Place, Stop, parse_listing, tree_id
+from bot.custody.inside.disk import LINK, POINTER, Disk, Leaves, Place, Stop, finish, parse_listing, tree_id
 
 JUNK = (
     "__pycache__/ *.py[co] .pytest_cache/ .mypy_cache/ .ruff_cache/ .hypothesis/ .tox/ .nox/ .venv/ venv/ .eggs/ "
@@ -65,6 +66,7 @@ class Pack:
         self.place = place
         self.path = place.at(b".git/objects/pack/" + name.encode() + b".pack")
         self.file: typing.BinaryIO | None = None
+        self.indexing: subprocess.Popen[bytes] | None = None
         self.sum = hashlib.sha1()  # noqa: S324 - git's own trailer
         if place.run_git("init", "-q") is not None:
             try:
@@ -86,16 +88,26 @@ class Pack:
             head[-1] |= 0x80
             head.append(size & 0x7F)
             size >>= 7
-        self._write(bytes(head) + zlib.compress(data, 0 if len(data) < 1 << 16 else 1))
+        self._write(bytes(head) + (stored(data) if len(data) < 1 << 16 else zlib.compress(data, 1)))
 
     def close(self) -> None:
+        """Have git index it, which goes on until `finish`."""
         if self.file is not None:
             self.file.write(self.sum.digest())
             self.file.close()
-            self.place.run_git("index-pack", os.fsdecode(self.path))
+            self.indexing = self.place.start_git("index-pack", os.fsdecode(self.path))
+
+    def finish(self) -> None:
+        finish(self.indexing)
 
 
-def unpack(place: Place, files: Leaves, parts: int) -> None:
+def stored(data: bytes) -> bytes:
+    """A zlib stream of one block that is not compressed; zlib itself sets up a whole compressor for each."""
+    length = len(data)
+    return struct.pack("<BBBHH", 0x78, 0x01, 1, length, length ^ 0xFFFF) + data + struct.pack(">I", zlib.adler32(data))
+
+
+def unpack(place: Place, files: Leaves, parts: int) -> Pack:
     """Write every file; keep the same bytes as objects for git, if it is here."""
     where: dict[str, list[tuple[bytes, bytes]]] = {}
     made = {b""}
@@ -114,6 +126,7 @@ def unpack(place: Place, files: Leaves, parts: int) -> None:
     pack.close()
     if where:
         raise Stop(4, rule="content_missing", path=os.fsdecode(next(iter(where.values()))[0][0]))
+    return pack
 
 
 def start_git(place: Place, listing: bytes, files: Leaves) -> None:
@@ -148,11 +161,12 @@ def populate(place: Place, args: argparse.Namespace) -> dict[str, object]:
     shutil.rmtree(place.own("git"), ignore_errors=True)
     listing = place.read(f"listing-{args.tree}")
     files = parse_listing(listing)
-    unpack(place, files, args.parts)
-    start_git(place, listing, files)
+    pack = unpack(place, files, args.parts)
     os.chdir(place.work)
     disk = Disk({})
     found = disk.known(files)
+    pack.finish()
+    start_git(place, listing, files)
     place.save("cache", b"\0".join(disk.fresh))
     place.save("tree", args.tree.encode())
     return {"tree": tree_id(found), "files": len(found)}

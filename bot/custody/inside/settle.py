@@ -86,6 +86,7 @@ def write(place: Place, files: Leaves, parts: int) -> None:
             put(path, files[path][0], data)
         pack.add(data)
     pack.close()
+    pack.finish()
 
 
 def look(files: Leaves) -> tuple[Disk, Leaves, set[bytes]]:

@@ -29,4 +29,9 @@ def test_a_later_layer_of_the_environment_wins():
 
 
 def test_core_dumps_are_never_allowed():
-    assert Limits().rlimits()["RLIMIT_CORE"] == 0
+    assert Limits().rlimits(grouped=frozenset())["RLIMIT_CORE"] == 0
+
+
+def test_memory_is_bounded_for_each_process_where_no_group_does_it():
+    assert Limits(memory_bytes=5).rlimits(grouped=frozenset({"pids", "cpu"}))["RLIMIT_DATA"] == 5
+    assert "RLIMIT_DATA" not in Limits().rlimits(grouped=frozenset({"memory"}))
