@@ -88,7 +88,7 @@ def compose(made: Plan, contents: Mapping[int, bytes], tokens: int) -> Context:
     """At most `tokens` tokens of three bytes. `contents` has the bytes of the wanted items that could be read."""
     room = tokens * BYTES_PER_TOKEN
     view = made.view
-    overview = directories([item.path for item in view.items], max(int(room * MAP_SHARE), min(SMALLEST_MAP, room // 5)))
+    overview = directories(list(view.paths), max(int(room * MAP_SHARE), min(SMALLEST_MAP, room // 5)))
     outlines = view.outlines(candidate.item for candidate in made.found[:OUTLINED])
     texts = {item: decoded(data) for item, data in contents.items()}
     lines = {item: text.split("\n") for item, text in texts.items() if text is not None}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import operator
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,12 +17,14 @@ from bot.retrieval.languages import language_of
 
 NOT_WALKED = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", ".tox", ".mypy_cache", ".idea"})
 MOST_FILES = 300_000
+_UNREAD = {FileMode.SYMLINK: "link", FileMode.GITLINK: "submodule"}
+_PATH = operator.attrgetter("path")
 
 Stamp = tuple[int, int, int, str]
 """Size, time of change in ns, inode, blob id: what a folder's file was when it was last read."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class File:
     """One file: `oid` is git's blob id, or a stand-in when the file is not read; `state` says why it is not.
 
@@ -50,11 +53,8 @@ class Listing:
 
 def of_tree(entries: Iterable[TreeEntry]) -> tuple[File, ...]:
     """Files of a commit; symlinks and submodules are named, never followed."""
-    return tuple(sorted(File(entry.path, entry.blob, _unread(entry.mode)) for entry in entries))
-
-
-def _unread(mode: FileMode) -> str:
-    return {FileMode.SYMLINK: "link", FileMode.GITLINK: "submodule"}.get(mode, "")
+    found = [File(entry.path, entry.blob, _UNREAD.get(entry.mode, "")) for entry in entries]
+    return tuple(sorted(found, key=_PATH))
 
 
 def of_folder(root: Path, known: Mapping[str, Stamp]) -> Listing:
@@ -75,7 +75,7 @@ def of_folder(root: Path, known: Mapping[str, Stamp]) -> Listing:
         if stamp is not None and known.get(path) != stamp:
             stamps[path] = stamp
     present = {file.path for file in files}
-    return Listing(tuple(sorted(files)), stamps, tuple(sorted(set(known) - present)), left_out)
+    return Listing(tuple(sorted(files, key=_PATH)), stamps, tuple(sorted(set(known) - present)), left_out)
 
 
 def _walk(root: str, left_out: dict[str, int]) -> Iterator[tuple[str, os.DirEntry[str]]]:

@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from bot.retrieval import imports
+from bot.retrieval.catalogue import Floats, module_of
 from bot.retrieval.chunks import Chunks
 from bot.retrieval.kinds import Kind
 from bot.retrieval.segment import Outline
-from bot.retrieval.view import Floats, View, idf, module_of
-from bot.retrieval.words import hash_of, terms
+from bot.retrieval.view import View, idf
+from bot.retrieval.words import hash_of, whole
 
 DAMPING = 0.5
 ROUNDS = 12
@@ -78,7 +79,7 @@ def _tested(view: View, item: int) -> list[int]:
     if view.items[item].kind is not Kind.TEST:
         return []
     name = _TEST_MARK.sub("", module_of(view.items[item].path).rsplit("/", 1)[-1])
-    items = [other for other in view.by_stem.get(name, []) if view.items[other].kind is Kind.CODE]
+    items = [other for other in view.catalogue.by_stem.get(name, []) if view.items[other].kind is Kind.CODE]
     return items if len(items) <= 3 else []
 
 
@@ -87,7 +88,7 @@ def _name_edges(pool: Sequence[int], outlines: Mapping[int, Outline], passages: 
     definers: dict[int, list[int]] = {}
     for number, item in enumerate(pool):
         names = {definition.name for definition in outlines[item].definitions if len(definition.name) > 3}
-        for hashed in sorted({hash_of(_whole(name)) for name in names}):
+        for hashed in sorted({hash_of(whole(name)) for name in names}):
             definers.setdefault(hashed, []).append(number)
     asked = np.array(sorted(hashed for hashed, items in definers.items() if len(items) <= _MOST_DEFINERS), np.uint32)
     edges = np.zeros((len(pool), len(pool)))
@@ -113,8 +114,3 @@ def _name_edges(pool: Sequence[int], outlines: Mapping[int, Outline], passages: 
         edges[:, number] = uses[:, names_there].sum(1)
     np.fill_diagonal(edges, 0.0)
     return edges
-
-
-def _whole(name: str) -> str:
-    found = terms(name)
-    return found[-1] if found else name.lower()

@@ -14,7 +14,7 @@ from bot.retrieval.build import BATCH_FILES, Builder, Progress, batches, process
 from bot.retrieval.extract import LARGEST
 from bot.retrieval.files import File
 from bot.retrieval.segment import Source
-from bot.retrieval.store import Store
+from bot.retrieval.store import Document, Key, Store
 from bot.retrieval.view import View
 
 
@@ -30,7 +30,8 @@ class Report:
 def index_folder(store: Store, root: Path, progress: Progress = silent) -> tuple[View, Report]:
     """Reads what is new or changed since the last time. No git is run."""
     listing = files.of_folder(root, store.seen())
-    missing = _missing(store, listing.files)
+    known = store.documents(file.oid for file in listing.files)
+    missing = _missing(known, listing.files)
     unread = [file for file in missing if file.state]
     wanted = {file.path: file for file in missing if not file.state}
     sizes = [(path, file.size) for path, file in wanted.items()]
@@ -42,7 +43,8 @@ def index_folder(store: Store, root: Path, progress: Progress = silent) -> tuple
             builder.add([_on_disk(root, wanted[path]) for path in batch])
     if listing.stamps or listing.gone:
         store.remember(listing.stamps, listing.gone)
-    view = View(store, listing.files)
+    known.update(store.documents(file.oid for file in missing))
+    view = View(store, listing.files, known)
     return view, _report(view, len(missing), listing.left_out)
 
 
@@ -50,7 +52,8 @@ async def index_tree(store: Store, mirror: Mirror, tree: TreeId, progress: Progr
     """Reads the blobs of a tree that the index does not know yet, from the bare mirror."""
     entries = await mirror.entries(tree)
     listed = files.of_tree(entries)
-    missing = await asyncio.to_thread(_missing, store, listed)
+    known = await asyncio.to_thread(store.documents, [file.oid for file in listed])
+    missing = _missing(known, listed)
     unread = [file for file in missing if file.state]
     present = [file for file in missing if not file.state]
     sizes = await mirror.sizes(BlobId(file.oid) for file in present) if present else {}
@@ -69,15 +72,15 @@ async def index_tree(store: Store, mirror: Mirror, tree: TreeId, progress: Progr
             sources = [Source(file.oid, file.language, contents[BlobId(file.oid)]) for file in chosen]
             await asyncio.to_thread(builder.add, sources)
         await asyncio.to_thread(builder.finish)
-    view = await asyncio.to_thread(View, store, listed)
+    known.update(await asyncio.to_thread(store.documents, [file.oid for file in missing]))
+    view = await asyncio.to_thread(View, store, listed, known)
     return view, _report(view, len(missing), {})
 
 
-def _missing(store: Store, listed: Iterable[File]) -> list[File]:
+def _missing(known: Mapping[Key, Document], listed: Iterable[File]) -> list[File]:
     """One file for each blob and language that is not in the store."""
-    distinct = {(file.oid, file.language): file for file in listed}
-    known = store.documents(oid for oid, _ in distinct)
-    return sorted(file for key, file in distinct.items() if key not in known)
+    distinct = {key: file for file in listed if (key := (file.oid, file.language)) not in known}
+    return sorted(distinct.values(), key=lambda file: file.path)
 
 
 def _named_only(unread: Iterable[File]) -> list[Source]:
@@ -90,7 +93,7 @@ def _on_disk(root: Path, file: File) -> Source:
 
 def _report(view: View, read: int, left_out: Mapping[str, int]) -> Report:
     reasons = dict(left_out)
-    for item in view.items:
-        if item.document.state != "read":
-            reasons[item.document.state] = reasons.get(item.document.state, 0) + 1
+    for document in view.documents:
+        if document.state != "read":
+            reasons[document.state] = reasons.get(document.state, 0) + 1
     return Report(len(view.items), read, dict(sorted(reasons.items())))

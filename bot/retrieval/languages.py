@@ -148,8 +148,10 @@ DATA = frozenset({"config", "web", ""})
 
 def language_of(path: str) -> str:
     """The language by the file's ending; "" for one not known here."""
-    name = path.rsplit("/", 1)[-1]
-    return LANGUAGE_OF.get(name.rsplit(".", 1)[-1].lower(), "") if "." in name else ""
+    _, dot, ending = path.rpartition(".")
+    if not dot or "/" in ending:
+        return ""
+    return LANGUAGE_OF.get(ending) or LANGUAGE_OF.get(ending.lower(), "")
 
 
 @cache

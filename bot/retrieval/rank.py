@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from bot.retrieval import graph, signals
+from bot.retrieval.catalogue import Floats
 from bot.retrieval.kinds import Kind
 from bot.retrieval.signals import Named, Query, Words, scaled
-from bot.retrieval.view import Floats, View
+from bot.retrieval.view import View
 
 WEIGHTS = {
     "body": 1.3,

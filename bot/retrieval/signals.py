@@ -9,9 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from bot.retrieval import chunks, words
+from bot.retrieval.catalogue import Floats
 from bot.retrieval.mentions import Mentions, read
+from bot.retrieval.postings import Ints
 from bot.retrieval.segment import BODY, DEFINED, SYMBOLS
-from bot.retrieval.view import Floats, Ints, View
+from bot.retrieval.view import View
 
 TITLE_WEIGHT = 4.0
 """A word of the task's first line counts this much more than one of its body."""
@@ -150,7 +152,7 @@ def _shared_ending(one: str, two: str) -> int:
 
 def _closest(view: View, path: str) -> tuple[list[int], int]:
     """Items with the most trailing parts in common with a path that is written somewhere, and how many parts."""
-    items = view.by_name.get(path.rsplit("/", 1)[-1].lower(), [])
+    items = view.catalogue.by_name.get(path.rsplit("/", 1)[-1].lower(), [])
     if not items:
         return [], 0
     shared = [_shared_ending(view.items[item].path, path) for item in items]

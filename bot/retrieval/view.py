@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import math
-import posixpath
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from bot.retrieval import words
+from bot.retrieval import catalogue
+from bot.retrieval.catalogue import KINDS, Floats, module_of
 from bot.retrieval.chunks import Chunks
 from bot.retrieval.files import File
-from bot.retrieval.kinds import Kind, kind_of
+from bot.retrieval.kinds import Kind
 from bot.retrieval.languages import language_of
+from bot.retrieval.postings import Ints
 from bot.retrieval.segment import Outline
-from bot.retrieval.store import Document, Postings, Store
+from bot.retrieval.store import Document, Key, Postings, Store
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Weights = Mapping[str, float]
 """How much each term of the query counts."""
 
 K1 = 1.2
 B = 0.75
+_CATALOGUE = "catalogue"
+_CODE, _GENERATED, _VENDORED = (KINDS.index(kind) for kind in (Kind.CODE, Kind.GENERATED, Kind.VENDORED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,40 +40,64 @@ class Item:
         return language_of(self.path)
 
 
-class View:
-    """Items in path order; every array has one number for each. Statistics are those of code files, when there are any."""
+class View(Sequence[Item]):
+    """Items in path order; every array has one number for each. Statistics are those of code files, when there are any.
 
-    def __init__(self, store: Store, files: Sequence[File]) -> None:
+    `known` is what the store knows of the files' blobs, when that was asked already.
+    """
+
+    def __init__(self, store: Store, files: Sequence[File], known: Mapping[Key, Document] | None = None) -> None:
         self.store = store
-        known = store.documents(file.oid for file in files)
-        joined = [(file, known.get((file.oid, file.language))) for file in files]
-        self.items = tuple(
-            Item(file.path, file.oid, kind_of(file.path, generated=document.generated), document)
-            for file, document in joined
-            if document is not None
-        )
-        self.ids = np.array([item.document.id for item in self.items], np.int64)
-        code = np.array([item.kind is Kind.CODE for item in self.items], np.bool_)
-        self.counted = code if code.any() else np.ones(len(self.items), np.bool_)
+        if known is None:
+            known = store.documents(file.oid for file in files)
+        joined = [(file, document) for file in files if (document := known.get((file.oid, file.language))) is not None]
+        self.documents = [document for _, document in joined]
+        self._oids = [file.oid for file, _ in joined]
+        self.paths = tuple([file.path for file, _ in joined])
+        self.catalogue = self._catalogued()
+        generated = np.array([document.generated for document in self.documents], np.bool_)
+        self.kinds = np.where(generated & (self.catalogue.kinds != _VENDORED), _GENERATED, self.catalogue.kinds)
+        self.ids = np.array([document.id for document in self.documents], np.int64)
+        code = self.kinds == _CODE
+        self.counted = code if code.any() else np.ones(len(self.documents), np.bool_)
         self.apart = ~self.counted
-        self.number = {item.path: index for index, item in enumerate(self.items)}
         self._size = int(self.ids.max(initial=0)) + 1
         self._live = np.bincount(self.ids[self.counted], minlength=self._size)
         self.files = max(int(self.counted.sum()), 1)
-        self.by_name: dict[str, list[int]] = {}
-        self.by_stem: dict[str, list[int]] = {}
-        self._modules = [f"/{module_of(item.path)}" for item in self.items]
-        for index, item in enumerate(self.items):
-            name = item.path.rsplit("/", 1)[-1]
-            self.by_name.setdefault(name.lower(), []).append(index)
-            self.by_stem.setdefault(self._modules[index].rsplit("/", 1)[-1], []).append(index)
-        self._paths = _PathTerms(self.items)
-        self._norms = {"total": self._norm("total"), "symbols": self._norm("symbols")}
+        self._norms = {
+            "total": self._norm([document.total for document in self.documents]),
+            "symbols": self._norm([document.symbols for document in self.documents]),
+        }
 
-    def _norm(self, length: str) -> Floats:
+        self._meant: dict[str, list[int]] = {}
+        self._modules: dict[int, str] = {}
+
+    def _catalogued(self) -> catalogue.Catalogue:
+        """The catalogue of these paths; what is new in it is kept for the next time."""
+        held = catalogue.unpacked(self.store.kept(_CATALOGUE))
+        now = catalogue.updated(held, self.paths)
+        if now is not held:
+            self.store.keep(_CATALOGUE, catalogue.packed(now))
+        return now
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+    def __getitem__(self, item: int) -> Item:  # type: ignore[override]  # no slices
+        return Item(self.paths[item], self._oids[item], KINDS[self.kinds[item]], self.documents[item])
+
+    @property
+    def items(self) -> Sequence[Item]:
+        return self
+
+    @property
+    def number(self) -> Mapping[str, int]:
+        return self.catalogue.number
+
+    def _norm(self, of_items: Sequence[int]) -> Floats:
         lengths = np.zeros(self._size)
-        lengths[self.ids] = [getattr(item.document, length) for item in self.items]
-        mean = float(lengths[self.ids][self.counted].mean()) if len(self.items) else 0.0
+        lengths[self.ids] = of_items
+        mean = float(lengths[self.ids][self.counted].mean()) if len(self.documents) else 0.0
         return 1 - B + B * lengths / max(mean, 1e-9)
 
     def rarity(self, found: Postings) -> dict[str, float]:
@@ -100,7 +122,7 @@ class View:
 
     def path_scores(self, weights: Weights) -> Floats:
         """BM25 of the paths' own words."""
-        return self._paths.scores(weights, self.counted)
+        return self.catalogue.scores(weights, self.counted)
 
     def having(self, documents: Ints) -> Ints:
         """Items whose document is among these."""
@@ -122,48 +144,20 @@ class View:
 
     def modules(self, module: str) -> list[int]:
         """Items that a module path `a/b/c` may mean: those whose own module path ends with it."""
-        ending = f"/{module}"
-        items = self.by_stem.get(module.rsplit("/", 1)[-1], [])
-        return [item for item in items if self._modules[item].endswith(ending)]
+        found = self._meant.get(module)
+        if found is None:
+            ending = f"/{module}"
+            items = self.catalogue.by_stem.get(module.rpartition("/")[2], [])
+            found = self._meant[module] = [item for item in items if self._module(item).endswith(ending)]
+        return found
+
+    def _module(self, item: int) -> str:
+        module = self._modules.get(item)
+        if module is None:
+            module = self._modules[item] = f"/{module_of(self.paths[item])}"
+        return module
 
 
 def idf(files: int, having: int) -> float:
     """As Lucene has it: never below zero."""
-    return math.log(1 + (files - having + 0.5) / (having + 0.5))
-
-
-def module_of(path: str) -> str:
-    """The module a path stands for: `a/b` for a/b.py, a/b/__init__.py and a/b/index.js."""
-    stem = posixpath.splitext(path)[0]
-    for name in ("/__init__", "/index", "/mod"):
-        stem = stem.removesuffix(name)
-    return stem
-
-
-class _PathTerms:
-    def __init__(self, items: Sequence[Item]) -> None:
-        self._postings: dict[str, dict[int, int]] = {}
-        self._length = np.zeros(len(items))
-        parts: dict[str, tuple[str, ...]] = {}
-        for index, item in enumerate(items):
-            for part in posixpath.splitext(item.path)[0].split("/"):
-                terms = parts.get(part)
-                if terms is None:
-                    terms = parts[part] = tuple(Counter(words.terms_of(part)).elements())
-                self._length[index] += len(terms)
-                for term in terms:
-                    held = self._postings.setdefault(term, {})
-                    held[index] = held.get(index, 0) + 1
-
-    def scores(self, weights: Weights, counted: npt.NDArray[np.bool_]) -> Floats:
-        found = np.zeros(len(self._length))
-        mean = float(self._length[counted].mean()) if len(self._length) else 0.0
-        norm = 1 - B + B * self._length / max(mean, 1e-9)
-        for term in sorted(weights):
-            held = self._postings.get(term)
-            if held:
-                at = np.fromiter(held.keys(), np.int64, len(held))
-                frequency = np.fromiter(held.values(), np.float64, len(held))
-                weight = weights[term] * idf(max(int(counted.sum()), 1), int(counted[at].sum()))
-                found[at] += weight * frequency * (K1 + 1) / (frequency + K1 * norm[at])
-        return found
+    return float(np.log1p((files - having + 0.5) / (having + 0.5)))

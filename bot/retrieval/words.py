@@ -92,6 +92,12 @@ def terms(word: str) -> tuple[str, ...]:
     return tuple(kept)
 
 
+def whole(name: str) -> str:
+    """The term by which an identifier is found as a whole: the last of `terms`, without making the others."""
+    bare = name.strip("_")
+    return stem(bare.lower()) if not name.isascii() or _PART.fullmatch(bare) else bare.lower()
+
+
 def words_of(text: str) -> Counter[str]:
     """Words as they are written, case kept, with how often they occur."""
     return Counter(WORD.findall(text))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.retrieval.build import Builder
-from bot.retrieval.extract import LARGEST
+from bot.retrieval.extract import LARGEST, VERSION
 from bot.retrieval.index import Report, index_folder
 from bot.retrieval.rank import rank
 from bot.retrieval.segment import Source, build
@@ -164,3 +164,26 @@ def test_an_empty_folder_answers(tmp_path: Path):
     (tmp_path / "tree").mkdir()
     view, _ = indexed(tmp_path, tmp_path / "tree")
     assert rank(view, "anything") == ()
+
+
+def test_merged_segments_answer_like_single_ones(tmp_path: Path):
+    sources = [Source(str(n), "python", f"def name_{n}(): return other_{n % 5}\n".encode()) for n in range(90)]
+    whole, parts = Store(tmp_path / "whole.db"), Store(tmp_path / "parts.db")
+    whole.add(build(sources))
+    for start in range(0, 90, 3):
+        parts.add(build(sources[start : start + 3]))
+    for field, terms in ((0, ["name_7", "other", "return"]), (1, ["name"]), (2, ["name_88"])):
+        one, other = whole.postings(field, terms), parts.postings(field, terms)
+        assert one.terms == other.terms
+        assert one.documents.tolist() == other.documents.tolist()
+        assert one.frequencies.tolist() == other.frequencies.tolist()
+
+
+def test_an_index_of_an_earlier_version_is_built_anew_and_of_a_later_one_left_alone(tmp_path: Path):
+    index_folder(Store(tmp_path / "index.db"), put(tmp_path / "tree", PROJECT))
+    database = sqlite3.connect(tmp_path / "index.db")
+    database.execute("PRAGMA user_version=1")
+    assert Store(tmp_path / "index.db").size() == 0
+    database.execute(f"PRAGMA user_version={VERSION + 1}")
+    with pytest.raises(IndexFault, match="newer"):
+        Store(tmp_path / "index.db")
