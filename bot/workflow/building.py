@@ -70,7 +70,7 @@ class Building:
         """The whole change, checked."""
         await self.tell(Stage.PREPARING)
         prepared = await self.builder.prepare()
-        await self.tell(Stage.PLANNING)
+        await self.tell(Stage.PLANNING, prepared.notice)
         plan = await self.builder.plan(prepared)
         self.progress = replace(self.progress, plan=plan)
         if prepared.settings.plan_gate and (ending := await self._plan_approved(plan)) is not None:

@@ -29,6 +29,8 @@ class Prepared:
     conventions: str = ""
     rounds: int = 5
     """How many rounds of review are worked in at most."""
+    notice: str = ""
+    """What people should know of where the work starts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from bot.stages.coding import run as coding
 from bot.stages.coding.log import user_text
 from bot.stages.coding.tools import TOOLS_JSON
 from bot.stages.planning import run as planning
+from bot.stages.planning.links import notice, other_branches
 from bot.stages.planning.schema import PLAN_SCHEMA
 from bot.stages.verifying import run as verifying
 from bot.stages.verifying.compare import unrunnable
@@ -36,7 +37,7 @@ MAP_TOKENS = 1_200
 
 async def prepare(context: TaskContext) -> Prepared:
     """Pin the base, read the settings from it, run its tests once."""
-    pinned = await context.journal.step("prepare:pin", lambda: _pin(context), Prepared)
+    pinned = await context.journal.step("prepare:pin", lambda: pin(context), Prepared)
     settings = pinned.settings
     if settings.test is None:
         raise TaskEnded(texts.no_tests(SETTINGS_PATH))
@@ -66,7 +67,8 @@ def _require_runnable(report: TestReport) -> None:
 _NO_REPORT = TestReport("", 0, 0.0, ())
 
 
-async def _pin(context: TaskContext) -> Prepared:
+async def pin(context: TaskContext) -> Prepared:
+    """The commit to work on, and the settings that stand in it."""
     pinned = await context.pin()
     if pinned is None:
         raise TaskEnded(texts.gone("the repository is archived or empty"))
@@ -81,7 +83,9 @@ async def _pin(context: TaskContext) -> Prepared:
         settings = replace(settings, test=default_test_command(paths))
     where, conventions = await _conventions(context, base)
     rounds = context.services.loops.rounds_per_pull
-    return Prepared(branch, base, tree, settings, _NO_REPORT, _NO_REPORT, where, conventions, rounds)
+    spec = context.spec
+    told = notice(other_branches(spec.request, spec.subject.repository.full_name, branch), branch)
+    return Prepared(branch, base, tree, settings, _NO_REPORT, _NO_REPORT, where, conventions, rounds, told)
 
 
 async def _conventions(context: TaskContext, base: CommitId) -> tuple[str, str]:

@@ -44,6 +44,7 @@ async def body(
         changed_files=len(change.paths),
         digest_command=shell_line(base, published.head, base_ref=base_ref),
         isolation=context.services.isolation,
+        notice=publishable(prepared.notice),
     )
     return publishing_texts.pull_body(view)
 

@@ -12,11 +12,12 @@ import pytest
 
 from bot.domain.action import Answer, Nothing, StartTask, TellTask
 from bot.domain.decision import Decision
-from bot.domain.ids import DeliveryId, StepId, UserId
+from bot.domain.ids import CommentId, DeliveryId, StepId, UserId
 from bot.domain.plan import Plan, PlannedFile, Step
 from bot.domain.pull import Permission
 from bot.domain.repository import LandingMode
 from bot.domain.task import Stage
+from bot.emulators.github.records import Repository
 from bot.prompting import publishable, publishable_line
 from bot.providers.store.port import Delivery
 from bot.stages.approving import texts as gate_texts
@@ -27,12 +28,15 @@ from bot.stages.intake.decide import IntakeFacts, IntakeSettings
 from bot.stages.intake.decide import decide as decide_intake
 from bot.stages.intake.run import decide_delivery
 from bot.stages.landing.texts import squash_message
-from bot.workflow import judging, texts
+from bot.workflow import judging, segments, texts
+from bot.workflow.journal import TaskEnded
 from tests.histories.history import History, Race
 from tests.histories.stage import HistoryConductor, HistoryContext, Mutant, staged
 from tests.histories.test_ground import office
 from tests.unit.stages.approving.builders import approval, snapshot
-from tests.unit.stages.intake.builders import commented
+from tests.unit.stages.intake.builders import PULL, commented
+
+WRITER = IntakeFacts(UserId(1), 2, permission=Permission.WRITE)
 
 
 @asynccontextmanager
@@ -242,7 +246,7 @@ def test_e8_one_parser_reads_commands_and_what_is_none_says_why():
     product = Path(intake_texts.__file__).parents[2]
     readers = [path.name for path in product.rglob("*.py") if "find_command(" in path.read_text("utf-8")]
     assert sorted(set(readers)) == ["commands.py", "decide.py"]
-    told = decide_intake(commented("/exp fix it"), IntakeFacts(UserId(1), 2, permission=Permission.WRITE))
+    told = decide_intake(commented("/exp fix it"), WRITER)
     assert told == Nothing("no command")
 
 
@@ -383,3 +387,87 @@ def test_m9_a_secret_in_what_is_told_is_masked_where_people_read_it():
     said = f"assert '{key}' == '{token}'"
     shown = [publishable(said), publishable(f"```\n{said}\n```"), publishable_line(said)]
     assert not [text for text in shown if key in text or token in text]
+
+
+async def test_r3_a_pull_request_from_a_fork_is_left_alone_with_a_reason(tmp_path: Path):
+    async with playing(tmp_path) as history:
+        history.pull.head_repository = replace_repository(history)
+        await history.review("robin", "APPROVE", history.pull.head_sha)
+        await history.deliver_all()
+        assert history.pull.draft
+        assert any("The branch is in another repository." in one.body for one in history.issue.comments)
+    told = decide_intake(commented("/agent fix it", subject=PULL), WRITER)
+    assert told == Answer(PULL, "pull_without_task", comment_id=CommentId(31))
+
+
+def replace_repository(history: History) -> Repository:
+    """The pull request's branch, in somebody's fork."""
+    fork = replace(history.stage.repository, id=history.stage.repository.id + 1, name="fork")
+    history.stage.world.registry.repositories[fork.id] = fork
+    return fork
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("See https://hub.example/corner-shop/bookshop/blob/dev/shop.py#L3 please.", "points at `dev`"),
+        ("https://hub.example/corner-shop/bookshop/tree/main/src", ""),
+        (f"https://hub.example/corner-shop/bookshop/blob/{'a' * 40}/shop.py", ""),
+        ("https://hub.example/elsewhere/bookshop/blob/dev/shop.py", ""),
+    ],
+)
+async def test_r5_an_issue_that_points_at_another_branch_is_told_where_the_work_starts(
+    text: str, said: str, tmp_path: Path
+):
+    async with staged(tmp_path, Mutant(), files={".github/pullwright.toml": 'test = "true"\n'}) as stage:
+        stage.spec = replace(stage.spec, request=text)
+        prepared = await segments.pin(HistoryContext(stage))
+        assert said in prepared.notice
+        assert bool(prepared.notice) == bool(said)
+
+
+async def test_r7_the_base_is_the_default_branch_that_github_names(tmp_path: Path):
+    async with staged(tmp_path, Mutant(), files={".github/pullwright.toml": 'test = "true"\n'}) as stage:
+        other = stage.commit({"README.md": "# other\n"})
+        stage.git.refs["refs/heads/trunk"] = other
+        stage.repository.default_branch = "trunk"
+        prepared = await segments.pin(HistoryContext(stage))
+        assert (prepared.base_ref, prepared.base) == ("trunk", other)
+
+
+async def test_d9_an_instruction_file_that_is_a_link_is_not_followed_out_of_the_tree(tmp_path: Path):
+    async with staged(tmp_path, Mutant(), files={"CONTRIBUTING.md": "Be kind.\n"}) as stage:
+        git = stage.git
+        files = git.files(git.refs["refs/heads/main"])
+        files = {**files, "AGENTS.md": ("120000", git.write("blob", b"/etc/passwd"))}
+        who = "Somebody <somebody@users.noreply.github.com> 1800000000 +0000"
+        commit = f"tree {git.tree(files)}\nauthor {who}\ncommitter {who}\n\nA link\n"
+        git.refs["refs/heads/main"] = git.write("commit", commit.encode())
+        prepared = await segments.pin(HistoryContext(stage))
+        assert (prepared.conventions_path, prepared.conventions) == ("CONTRIBUTING.md", "Be kind.\n")
+
+
+async def test_an_empty_repository_ends_with_a_sentence(tmp_path: Path):
+    async with staged(tmp_path, Mutant()) as stage:
+        stage.git.refs.clear()
+        with pytest.raises(TaskEnded) as ended:
+            await segments.pin(HistoryContext(stage))
+        assert ended.value.ending.stage is Stage.CANCELLED
+        assert "archived or empty" in ended.value.ending.reason
+
+
+async def test_a_base_that_is_gone_before_publishing_ends_with_a_sentence(tmp_path: Path):
+    async with staged(tmp_path, Mutant()) as stage:
+        history = History(stage, LandingMode.READY)
+
+        async def gone() -> None:
+            stage.repository.default_branch = "decoy"
+            await history.ask("carl", "DELETE", f"{history.here}/git/refs/heads/main")
+
+        history.races.append(Race("branch_head", gone))
+        await history.begin()
+        assert history.ending is not None
+        assert history.ending.stage is Stage.CANCELLED
+        assert "The base branch `main` does not exist any more" in history.ending.reason
+        assert stage.books.number is None
+        await history.close()

@@ -215,6 +215,10 @@ class GithubForge:
         except ForgeGone:
             await self.repository()
             return None
+        except ForgeRefused as refusal:
+            if refusal.status != 409:  # an empty repository has no branch at all
+                raise
+            return None
         return CommitId(told["object"]["sha"])
 
     async def create_blob(self, data: bytes) -> BlobId:

@@ -48,7 +48,7 @@ class StatusView:
     ending: Ending | None = None
 
 
-_HEADLINES = {
+HEADLINES = {
     Stage.QUEUED: "Waiting for a free place.",
     Stage.PREPARING: "Getting the code and running the tests once, to know what passes today.",
     Stage.PLANNING: "Planning the change.",
@@ -76,7 +76,7 @@ def marker(task: TaskId) -> str:
 
 def status(view: StatusView) -> str:
     """The sticky comment."""
-    lines = [marker(view.task), f"**{_HEADLINES[view.stage]}**"]
+    lines = [marker(view.task), f"**{HEADLINES[view.stage]}**"]
     if view.pull_number is not None:
         lines += ["", f"Pull request: #{view.pull_number}"]
     if view.plan is not None:
@@ -130,13 +130,14 @@ class PullView:
     changed_files: int
     digest_command: str
     isolation: str = ""
+    notice: str = ""
 
 
 def pull_body(view: PullView) -> str:
     """The pull request's body: why, plan, what was verified, cost, and the digest an approval will stand for."""
     closes = "" if view.issue_is_pull else f"Closes #{view.issue_number}.\n"
     return f"""{marker(view.task)}
-{closes}
+{closes}{view.notice and chr(10) + view.notice + chr(10)}
 ## Plan
 
 {view.plan_text}

@@ -205,3 +205,9 @@ def test_files_that_only_move_are_not_deleted(blobs: Blobs) -> None:
     here = [blobs.change(f"new{n}", None, f"{n}\n".encode()) for n in range(5)]
     assert blobs.flags(*gone, *here, files_before=10) == {}
     assert set(blobs.flags(*gone, *here[:1], files_before=10)) == {"mass_deletion"}
+
+
+def test_an_lfs_pointer_has_to_be_named(blobs: Blobs) -> None:
+    pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
+    edited = blobs.change("big.bin", pointer, pointer.replace(b"sha256:0", b"sha256:1"))
+    assert blobs.flags(edited)["lfs_pointer"].weight is Weight.NAMED
