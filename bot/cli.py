@@ -66,6 +66,23 @@ def demo(
 
 
 @app.command()
+def run(
+    task: Annotated[str, typer.Argument(metavar="TASK", help="What is wanted, in words.")],
+    repo: Annotated[Path, typer.Option(metavar="DIR", help="A clone with your project.")] = Path(),
+    base: Annotated[str, typer.Option(help="Branch to work on; the one that is checked out when not given.")] = "",
+    as_json: Json = False,
+) -> None:
+    """Work a task on a local clone, without GitHub: plan, change, tests, diff; commits what you approve by its digest."""
+    import asyncio
+
+    from bot.commands.run import Request
+    from bot.commands.run import run as work
+    from bot.settings import load
+
+    sys.exit(asyncio.run(work(load(), Request(repo, task, _announce, base, as_json))))
+
+
+@app.command()
 def serve() -> None:
     """Receive webhooks, show the dashboard and work tasks, configured by the environment (README, “Connect your App”)."""
     import asyncio

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from urllib.parse import urlsplit
@@ -49,7 +50,7 @@ def build(settings: Settings, sandbox: SandboxEndpoint) -> Application:
     """Connect everything. Nothing is started and nothing outside is called yet, but the store is opened."""
     settings.home.mkdir(parents=True, exist_ok=True)
     store = open_store(settings.database())
-    services = _services(settings, sandbox, store)
+    services = _services(settings, sandbox, store, AppCredentials(settings.app_id, settings.private_key()))
     engine = Engine(
         services,
         EngineSettings(
@@ -59,8 +60,18 @@ def build(settings: Settings, sandbox: SandboxEndpoint) -> Application:
     return Application(settings, store, services, engine)
 
 
-def _services(settings: Settings, sandbox: SandboxEndpoint, store: Store) -> Services:
-    credentials = AppCredentials(settings.app_id, settings.private_key())
+@contextmanager
+def local(settings: Settings, sandbox: SandboxEndpoint) -> Iterator[Services]:
+    """What a task on a local clone works with: no App, no engine. The store is open as long as the block lasts."""
+    settings.home.mkdir(parents=True, exist_ok=True)
+    store = open_store(settings.database())
+    try:
+        yield _services(settings, sandbox, store, AppCredentials("", ""))
+    finally:
+        store.close()
+
+
+def _services(settings: Settings, sandbox: SandboxEndpoint, store: Store, credentials: AppCredentials) -> Services:
     egress, setup_egress = settings.hosts()
     return Services(
         forges=GithubForges(credentials, base_url=settings.github_api_url),

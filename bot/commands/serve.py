@@ -58,7 +58,7 @@ async def serve(settings: Settings, *, announce: Callable[[str], None]) -> None:
 async def running(settings: Settings) -> AsyncIterator[Serving]:
     """The product inside this event loop for as long as the block lasts. Raises UserError when it cannot start."""
     async with AsyncExitStack() as stack:
-        sandbox = await stack.enter_async_context(_sandboxes(settings))
+        sandbox = await stack.enter_async_context(sandboxes(settings))
         application = build(settings, sandbox)
         stack.callback(application.store.close)
         await asyncio.to_thread(application.engine.launch)
@@ -77,7 +77,8 @@ async def _close(engine: Engine) -> None:
 
 
 @asynccontextmanager
-async def _sandboxes(settings: Settings) -> AsyncIterator[SandboxEndpoint]:
+async def sandboxes(settings: Settings) -> AsyncIterator[SandboxEndpoint]:
+    """E2B Cloud when its key is set, else a local server as long as the block lasts. Raises UserError without isolation."""
     key = settings.e2b_api_key.get_secret_value()
     if key:
         api_url = settings.e2b_api_url or E2B_CLOUD

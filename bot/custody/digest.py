@@ -40,7 +40,7 @@ async def digest_of_directory(directory: Path, base: str, head: str, *, base_ref
 @asynccontextmanager
 async def _objects_of(directory: Path) -> AsyncIterator[Mirror]:
     """A store of our own that borrows a clone's objects and refs, so that its config is never read."""
-    git_dir = _git_dir(directory)
+    git_dir = git_dir_of(directory)
     with TemporaryDirectory(prefix="digest-") as fresh:
         mirror = Mirror(Path(fresh), RepositoryId(0))
         mirror.open()
@@ -57,7 +57,7 @@ async def _objects_of(directory: Path) -> AsyncIterator[Mirror]:
         yield mirror
 
 
-def _git_dir(directory: Path) -> Path:
+def git_dir_of(directory: Path) -> Path:
     """Where a clone keeps its objects: itself when bare, `.git`, or what a work tree's `.git` file leads to."""
     dot = directory / ".git"
     if dot.is_file():

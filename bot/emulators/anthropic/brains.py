@@ -24,11 +24,15 @@ def named(spec: str) -> Brain:
     name, _, argument = spec.partition(":")
     if name in _FACTORIES:
         return _FACTORIES[name](argument)
-    if argument and "." in name:
+    known = f"known: {', '.join(sorted(_FACTORIES))}, or package.module:attribute"
+    if not argument:
+        raise ValueError(f"no brain named {name!r}; {known}")
+    try:
         made: Any = getattr(importlib.import_module(name), argument)
-        brain: Brain = made() if isinstance(made, type) else made
-        return brain
-    raise ValueError(f"no brain named {name!r}; known: {', '.join(sorted(_FACTORIES))}, or package.module:attribute")
+    except (ImportError, AttributeError) as fault:
+        raise ValueError(f"no brain at {spec!r}: {fault}; {known}") from fault
+    brain: Brain = made() if isinstance(made, type) else made
+    return brain
 
 
 @dataclass(frozen=True, slots=True)
