@@ -212,12 +212,10 @@ class GithubForge:
     async def branch_head(self, branch: str) -> CommitId | None:
         try:
             told = await self._read(f"/git/ref/heads/{quote(branch)}")
-        except ForgeGone:
-            await self.repository()
-            return None
-        except ForgeRefused as refusal:
-            if refusal.status != 409:  # an empty repository has no branch at all
+        except (ForgeGone, ForgeRefused) as refusal:
+            if isinstance(refusal, ForgeRefused) and refusal.status != 409:  # 409: the repository is empty
                 raise
+            await self.repository()
             return None
         return CommitId(told["object"]["sha"])
 
