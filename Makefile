@@ -76,8 +76,8 @@ bench-retrieval: setup ## Files to change, found on public issues (DATA=rows.jso
 	@$(BIN)/python -m bench.retrieval --data $(or $(DATA),../shared/bench/localization-public.jsonl) \
 	  --snapshots $(or $(SNAPSHOTS),$(HOME)/.cache/pullwright/snapshots)
 
-bench-index: setup ## First index and re-index, beside parsing alone
-	@$(BIN)/python -m bench.index
+bench-index: setup ## First index, a commit of 10 files, queries, memory and disk, beside parsing alone and ctags (FILES="1000 10000 50000")
+	@$(BIN)/python -m bench.index $(foreach files,$(FILES),--files $(files))
 
 bench-sandbox: setup ## What a sandbox costs, fifty at once, and what is left after five hundred
 	@$(BIN)/python -m bench.sandbox
