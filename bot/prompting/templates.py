@@ -7,6 +7,8 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from bot.prompting.unicode import encodable
+
 
 def render(package: str, template: str, /, **values: Any) -> str:
     """The template `prompts/<template>` of this package, filled. A value that the template names and nobody gave is an error.
@@ -14,7 +16,7 @@ def render(package: str, template: str, /, **values: Any) -> str:
     The suffix `.md.j2` may be left out. Nothing is escaped: prompts are text, and untrusted parts come fenced.
     """
     name = template if template.endswith(".j2") else f"{template}.md.j2"
-    return _environment(package).get_template(name).render(**values)
+    return encodable(_environment(package).get_template(name).render(**values))
 
 
 @cache

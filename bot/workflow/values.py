@@ -36,7 +36,7 @@ class Values:
     def pack(self, kind: type[T], value: T) -> Any:
         """JSON-able form of the value."""
         portable = _adapter(kind).dump_python(value, mode="json")
-        text = json.dumps(portable, separators=(",", ":"), ensure_ascii=False).encode()
+        text = json.dumps(portable, separators=(",", ":")).encode("ascii")
         if len(text) <= INLINE_BYTES:
             return portable
         name = hashlib.sha256(text).hexdigest()

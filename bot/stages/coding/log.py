@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from bot.prompting import encodable
 from bot.providers.llm.port import Message
 
 
@@ -18,7 +19,8 @@ class ToolAnswer:
 
 
 def _message(role: str, content: list[dict[str, object]]) -> Message:
-    return Message(json.dumps({"role": role, "content": content}, separators=(",", ":"), ensure_ascii=False))
+    text = json.dumps({"role": role, "content": content}, separators=(",", ":"), ensure_ascii=False)
+    return Message(encodable(text))
 
 
 def user_text(text: str) -> Message:

@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from bot.prompting import whole_json
+
 
 class _Input(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -112,7 +114,7 @@ TOOLS_JSON = json.dumps(
 def parse(name: str, arguments: str) -> ToolInput | str:
     """The checked input of a call, or one sentence for the model that says what is wrong with it."""
     try:
-        given = json.loads(arguments)
+        given = whole_json(arguments)
     except ValueError as error:
         return f"The arguments of {name} are not JSON: {error}."
     if not isinstance(given, dict):

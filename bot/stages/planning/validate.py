@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bot.domain.ids import StepId
 from bot.domain.plan import Plan, PlannedFile, Step
+from bot.prompting import whole_json
 
 MOST_STEPS = 12
 MOST_FILES = 60
@@ -52,7 +52,7 @@ def validate(answer: str, existing: frozenset[str]) -> Plan | PlanFaults:
     `existing` are the paths of the base tree: a named file must be one of them, or be declared new and not be one.
     """
     try:
-        given = _Plan.model_validate(json.loads(answer))
+        given = _Plan.model_validate(whole_json(answer))
     except (ValueError, ValidationError) as error:
         return PlanFaults((f"The answer does not have the required form: {str(error)[:400]}",))
     faults = (*_counts(given), *_ids(given), *_files(given, existing))
