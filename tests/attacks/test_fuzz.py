@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.attacks.conftest import Control
 from tests.attacks.fuzz import case, chunk
 
-INPUTS = 4_000
+INPUTS = 2_500
 REACHED = {
     "accepted", "checksum", "stale", "content_mismatch", "cut_short", "count_mismatch", "removes_unknown", "special_file",
     "path_length", "path_not_utf8", "path_not_relative", "file_size", "dot_git", "duplicate_path", "path_not_portable",
