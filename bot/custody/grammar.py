@@ -51,7 +51,8 @@ def _holds_dot_git(path: str) -> bool:
 
 
 def check_known_path(path: str) -> None:
-    """What holds even for a path that the base already has: never `.git`, nothing hidden. Raises ForbiddenPath."""
+    """What holds even for a path that the base already has: UTF-8, never `.git`, nothing hidden. Raises ForbiddenPath."""
+    check_nameable(path)
     if not (path.isascii() and path.isprintable()) and HIDDEN.search(path):
         raise ForbiddenPath("hidden_character", path)
     if _holds_dot_git(path):
@@ -69,11 +70,24 @@ def check_new_path(path: str) -> None:
             raise ForbiddenPath("path_not_portable", path)
 
 
-def _check_form(path: str) -> None:
+def check_nameable(path: str) -> None:
+    """GitHub's API cannot name a path that is no UTF-8, so nothing at it can be changed. Raises ForbiddenPath."""
+    if not _encodes(path):
+        raise ForbiddenPath("path_not_utf8", path)
+
+
+def _encodes(path: str) -> bool:
+    """Whether the path is UTF-8; bytes that are none stand in it as lone surrogates."""
     try:
-        length = len(path.encode("utf-8"))
+        path.encode("utf-8")
     except UnicodeEncodeError:
-        raise ForbiddenPath("path_not_utf8", path) from None
+        return False
+    return True
+
+
+def _check_form(path: str) -> None:
+    check_nameable(path)
+    length = len(path.encode("utf-8"))
     if path.startswith("/") or "\\" in path or _DRIVE.match(path):
         raise ForbiddenPath("path_not_relative", path)
     if not path or length > MAX_PATH_BYTES or path.count("/") >= MAX_DEPTH:

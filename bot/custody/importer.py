@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from bot.custody.export import STATE, answer, ask_inside, give_listing, populate
 from bot.custody.faults import DamagedResult, ForbiddenPath, OverLimit, TreeMismatch
-from bot.custody.grammar import check_arrivals, check_known_path, check_link, check_new_path, escapes
+from bot.custody.grammar import check_arrivals, check_known_path, check_link, check_nameable, check_new_path, escapes
 from bot.custody.mirror import Mirror
 from bot.custody.result import Limits, Put, Result, parse
 from bot.domain.change import Change, FileMode, TreeEntry
@@ -94,6 +94,7 @@ def judge(result: Result, base: Sequence[TreeEntry], base_links: dict[str, str])
     for path in result.removed:
         if path not in known or known[path].mode is FileMode.GITLINK:
             raise DamagedResult("removes_unknown", path)
+        check_nameable(path)
     pointers = {entry.path for entry in base if entry.mode is FileMode.GITLINK}
     if result.removed and not result.puts and len(result.removed) == len(known) - len(pointers):
         raise DamagedResult("emptied", detail="every file is gone")

@@ -51,7 +51,7 @@ class Policies:
             return Decision(asked.action, tuple(_refused("policy-invalid", str(fault)) for fault in self.faults))
         result = cedarpy.is_authorized(asked.request, _joined(self.sources), json.dumps(asked.entities), self.schema)
         if result.diagnostics.errors:
-            wrong = tuple(_refused("policy-error", str(error)) for error in result.diagnostics.errors)
+            wrong = tuple(_refused("policy-error", _short(str(error))) for error in result.diagnostics.errors)
             return Decision(asked.action, wrong)
         held = [self.statements[int(name.removeprefix("policy"))] for name in result.diagnostics.reasons]
         outcome = Outcome.PASSED if result.allowed else Outcome.REFUSED
@@ -74,6 +74,11 @@ class Policies:
             statements=(*self.statements, *statements),
             faults=(*self.faults, fault) if fault else self.faults,
         )
+
+
+def _short(error: str) -> str:
+    """What went wrong, without the entities that cedar puts before it."""
+    return f"The rules could not be applied: {error.rpartition(']: ')[2][:300]}"
 
 
 def _refused(rule: str, text: str) -> Reason:

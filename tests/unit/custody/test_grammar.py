@@ -14,6 +14,10 @@ from bot.custody.grammar import (
     is_dot_git,
     visible,
 )
+from bot.custody.importer import judge
+from bot.custody.result import Result
+from bot.domain.change import FileMode, TreeEntry
+from bot.domain.ids import BlobId, TreeId
 
 ORDINARY = st.from_regex(r"[a-z0-9_-]{1,12}(\.[a-z]{1,4})?", fullmatch=True).filter(
     lambda name: name.split(".")[0] not in {"con", "prn", "aux", "nul"} and not name.startswith(("com", "lpt"))
@@ -75,6 +79,11 @@ def test_a_path_of_the_base_may_be_unportable_but_never_dot_git() -> None:
         check_known_path("x/.GIT/config")
 
 
+def test_nothing_is_changed_at_a_path_that_the_api_cannot_name() -> None:
+    with pytest.raises(ForbiddenPath, match="path_not_utf8"):
+        check_known_path("caf\udce9")
+
+
 def test_a_base_with_dot_git_in_it_is_not_worked_on() -> None:
     check_base_paths(["a", ".github/x", "caf\udce9"])
     with pytest.raises(ForbiddenPath, match="base commit"):
@@ -97,3 +106,11 @@ def test_a_link_is_followed_through_links_as_the_kernel_does() -> None:
 
 def test_hidden_characters_are_written_out_for_people() -> None:
     assert visible("a\u202eb\tc\n\U000e0041") == "a<U+202E>b\tc\n<U+E0041>"
+
+
+def test_nothing_is_removed_at_a_path_that_the_api_cannot_name() -> None:
+    tree, blob = TreeId("1" * 40), BlobId("2" * 40)
+    base = [TreeEntry(path, FileMode.REGULAR, blob) for path in ("a", "caf\udce9")]
+    judge(Result(tree, (), ("a",), tree), base, {})
+    with pytest.raises(ForbiddenPath, match="path_not_utf8"):
+        judge(Result(tree, (), ("caf\udce9",), tree), base, {})
