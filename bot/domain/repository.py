@@ -38,6 +38,8 @@ class RepositorySettings:
     step_test: str | None = None
     """A quicker command after each step; None means `test`."""
     lint: str | None = None
+    proof: str | None = None
+    """Run after the checks passed; what it leaves in `/home/user/artefacts` is shown on the pull request."""
     test_timeout_seconds: int = 900
     plan_gate: bool = False
     landing: LandingMode = LandingMode.READY

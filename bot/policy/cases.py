@@ -16,7 +16,17 @@ from bot.domain.ids import RepositoryId, TaskId, UserId
 from bot.domain.pull import Permission
 from bot.domain.repository import LandingMode
 from bot.policy.engine import Policies
-from bot.policy.facts import Approvers, ChangeFacts, MayApprove, MayLand, MayPublish, MayStart, Person, Question
+from bot.policy.facts import (
+    Approvers,
+    ChangeFacts,
+    MayApprove,
+    MayLand,
+    MayPublish,
+    MayStart,
+    MayStore,
+    Person,
+    Question,
+)
 
 _AUTHOR, _REQUESTER, _OTHER = UserId(1), UserId(2), UserId(3)
 
@@ -54,7 +64,7 @@ class _Change(_Strict):
 
 class _File(_Strict):
     about: str = ""
-    asks: Literal["start", "publish", "approve", "land"]
+    asks: Literal["start", "publish", "approve", "land", "store"]
     expect: Literal["allowed", "denied"] | None = None
     because: list[str] = []
     person: _Person = _Person()
@@ -125,6 +135,8 @@ def _question(file: _File) -> Question:
         case "land":
             people = Approvers(file.approvals, file.approvals_needed, file.code_owners, tuple(file.missing_owners))
             return MayLand(task, home, change, file.mode, file.approved, named, people)
+        case "store":
+            return MayStore(task, home, change.repository, change.branch, len(change.paths), 1_000)
         case _:
             assert_never(file.asks)
 

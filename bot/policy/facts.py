@@ -87,7 +87,19 @@ class MayLand:
     approvals: Approvers = Approvers()
 
 
-Question = MayStart | MayPublish | MayApprove | MayLand
+@dataclass(frozen=True, slots=True)
+class MayStore:
+    """May this task keep what its checks left to be seen, on this branch of this repository?"""
+
+    task: TaskId
+    task_repository: RepositoryId
+    repository: RepositoryId
+    branch: str
+    files: int
+    bytes: int
+
+
+Question = MayStart | MayPublish | MayApprove | MayLand | MayStore
 
 
 class Uid(TypedDict):
@@ -141,6 +153,13 @@ def ask(question: Question) -> Asked:
                 "missing_owners": sorted(set(approvals.missing_owners)),
             }
             return Asked("LandChange", _uid("Task", task), _CHANGE, context, (*_change(change), _task(task, home)))
+        case MayStore(task, home, repository, branch, files, size):
+            where = _uid("Repository", repository)
+            context = {"branch": branch, "files": files, "bytes": size}
+            homes = (_entity(_uid("Repository", home)),) if home != repository else ()
+            return Asked(
+                "StoreArtefacts", _uid("Task", task), where, context, (_entity(where), *homes, _task(task, home))
+            )
         case _:
             assert_never(question)
 

@@ -22,6 +22,8 @@ class Limits:
     two_person: bool = False
     approvals: int = 1
     code_owners: bool = False
+    artefact_files: int = 20
+    artefact_bytes: int = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,8 @@ class _File(BaseModel):
     two_person: bool = False
     approvals: int = Field(default=1, ge=1, le=10)
     code_owners: bool = False
+    artefact_files: int = Field(default=20, ge=0, le=100)
+    artefact_bytes: int = Field(default=2_000_000, ge=0, le=10_000_000)
 
 
 def parse_limits(text: str) -> Limits | LimitsFault:

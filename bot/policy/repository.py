@@ -39,6 +39,7 @@ class _File(BaseModel):
     test: Command | None = None
     step_test: Command | None = None
     lint: Command | None = None
+    proof: Command | None = None
     test_timeout_seconds: int = Field(default=900, ge=10, le=7200)
     plan_gate: bool = False
     landing: LandingMode = Field(default=LandingMode.READY, strict=False)
@@ -69,6 +70,7 @@ def parse_settings(data: bytes) -> RepositorySettings | SettingsFault:
         test=file.test,
         step_test=file.step_test,
         lint=file.lint,
+        proof=file.proof,
         test_timeout_seconds=file.test_timeout_seconds,
         plan_gate=file.plan_gate,
         landing=file.landing,

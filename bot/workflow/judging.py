@@ -15,7 +15,7 @@ from bot.domain.plan import Plan
 from bot.domain.pull import Approval, Snapshot
 from bot.domain.repository import LandingMode
 from bot.policy.engine import REPOSITORY_POLICY_PATH, Policies
-from bot.policy.facts import Approvers, ChangeFacts, MayApprove, MayLand, MayPublish, Person
+from bot.policy.facts import Approvers, ChangeFacts, MayApprove, MayLand, MayPublish, MayStore, Person
 from bot.policy.flags import Flag, Weight, denied, merged, to_name
 from bot.policy.paths import flags_of
 from bot.prompting.secrets import mask_secrets
@@ -85,6 +85,14 @@ async def may_publish(context: TaskContext, order: PublishOrder, branch: str) ->
     facts = _facts(context, publisher, (branch, prepared.base_ref), paths, flags)
     repository = context.spec.subject.repository.id
     return (await rules(context, prepared.base)).decide(MayPublish(context.spec.id, repository, facts))
+
+
+async def may_store(context: TaskContext, entries: Sequence[TreeEntry], branch: str, base: CommitId) -> Decision:
+    """May the task keep these files on this branch of its repository?"""
+    repository = context.spec.subject.repository.id
+    sizes = await context.mirror.sizes(sorted({entry.blob for entry in entries}))
+    question = MayStore(context.spec.id, repository, repository, branch, len(entries), sum(sizes.values()))
+    return (await rules(context, base)).decide(question)
 
 
 async def may_plan(context: TaskContext, prepared: Prepared, plan: Plan) -> Decision:

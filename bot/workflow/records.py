@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from bot.domain.action import TaskMessage
-from bot.domain.change import Change
+from bot.domain.change import Change, TreeEntry
 from bot.domain.decision import Decision
 from bot.domain.ids import CommitId, DeliveryId, Digest, NodeId, StepId, TreeId
 from bot.domain.money import MicroUsd
@@ -71,6 +71,10 @@ class Verified:
 
     change: Change
     verdict: Verdict
+    artefacts: tuple[TreeEntry, ...] = ()
+    """What the checks left to be seen; the bytes are in the mirror."""
+    not_kept: tuple[str, ...] = ()
+    """Why others of what they left are not shown."""
 
     @property
     def failures(self) -> tuple[Failure, ...]:

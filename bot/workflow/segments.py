@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.domain.change import Change
+from bot.domain.change import Change, FileMode, TreeEntry
 from bot.domain.decision import Decision
 from bot.domain.ids import CommitId, TreeId
 from bot.domain.plan import Plan
@@ -222,9 +222,19 @@ async def verify(context: TaskContext, order: VerifyOrder) -> Verified:
     change = Change(prepared.base, base_tree, order.tree, paths)
     bench = context.bench(prepared.base, prepared.settings, "verify")
 
+    shown: list[verifying.Artefacts] = []
+
+    async def look(sandbox: Sandbox) -> None:
+        limits = context.services.policies.limits
+        shown[:] = [await verifying.collect(sandbox, prepared.settings, limits)]
+
     async def act() -> Verified:
-        verdict, _ = await verifier_of(context, prepared).verify(bench, change)
-        return Verified(change, verdict)
+        verdict, _ = await verifier_of(context, prepared).verify(bench, change, look)
+        left = shown[0] if shown else verifying.Artefacts()
+        blobs = await context.mirror.write_blobs([data for _, data in left.kept])
+        names = [name for name, _ in left.kept]
+        entries = tuple(TreeEntry(name, FileMode.REGULAR, blob) for name, blob in zip(names, blobs, strict=True))
+        return Verified(change, verdict, entries, left.not_kept)
 
     try:
         return await context.journal.step("verify", act, Verified)

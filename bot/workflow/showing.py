@@ -11,8 +11,10 @@ from bot.prompting import publishable
 from bot.providers.forge.port import CheckConclusion, CheckReport
 from bot.stages.approving import texts as gate_texts
 from bot.stages.planning.texts import render_plan
+from bot.stages.publishing import names
 from bot.stages.publishing import run as publishing
 from bot.stages.publishing import texts as publishing_texts
+from bot.workflow import judging
 from bot.workflow.context import TaskContext
 from bot.workflow.records import Examined, Prepared, Published, ReviewState, Verified
 
@@ -29,6 +31,7 @@ async def body(
 ) -> str:
     """The pull request's body: what was checked, and the digest an approval stands for."""
     change = verified.change
+    artefacts = await _artefacts(context, prepared, verified)
     base, base_ref = published.base or prepared.base, published.base_ref or prepared.base_ref
     view = publishing_texts.PullView(
         task=context.spec.id,
@@ -45,8 +48,29 @@ async def body(
         digest_command=shell_line(base, published.head, base_ref=base_ref),
         isolation=context.services.isolation,
         notice=publishable(prepared.notice),
+        artefacts=artefacts,
     )
     return publishing_texts.pull_body(view)
+
+
+async def _artefacts(context: TaskContext, prepared: Prepared, verified: Verified) -> str:
+    """Stores what the checks left to be seen, where the policy allows it, and gives the paragraph that links to it."""
+    entries, spec = verified.artefacts, context.spec
+    if not entries:
+        return publishing_texts.artefact_section("", CommitId(""), (), verified.not_kept)
+    branch = names.artefacts_branch(spec.subject.number, spec.id)
+    decision = await judging.may_store(context, entries, branch, prepared.base)
+    if not decision.allowed:
+        refused = tuple(reason.text for reason in decision.against())
+        return publishing_texts.artefact_section("", CommitId(""), (), (*refused, *verified.not_kept))
+    forge = await context.forge()
+    message = f"What the checks of {spec.id} show\n"
+    commit = await publishing.publish_artefacts(
+        entries, forge=forge, mirror=context.mirror, branch=branch, message=message
+    )
+    page = (await forge.repository()).clone_url.removesuffix(".git")
+    named = tuple(entry.path for entry in entries)
+    return publishing_texts.artefact_section(page, commit, named, verified.not_kept)
 
 
 def waiting(context: TaskContext, published: Published) -> CheckReport:

@@ -13,10 +13,10 @@ from typing import Any, TypeVar, cast
 import httpx
 
 from bot.custody.mirror import Upstream
-from bot.domain.change import Change
+from bot.domain.change import Change, FileMode, TreeEntry
 from bot.domain.errors import CustodyError, Transient, UserError
 from bot.domain.event import Actor, Subject
-from bot.domain.ids import CommitId, InstallationId, RepositoryId, StepId, TaskId, TreeId, UserId
+from bot.domain.ids import BlobId, CommitId, InstallationId, RepositoryId, StepId, TaskId, TreeId, UserId
 from bot.domain.money import ZERO, MicroUsd
 from bot.domain.plan import Plan, PlannedFile, Step
 from bot.domain.pull import Approval
@@ -242,6 +242,9 @@ class HistoryConductor:
         self.goals: list[str] = []
         self.allowed: list[MicroUsd | None] = []
         self.notes: list[str] = []
+        self.left: dict[str, bytes] = {}
+        self.not_kept: tuple[str, ...] = ()
+        """What the checks leave to be seen, and what of it is not kept."""
         self.landed: list[records.Landed] = []
         self.examined: list[records.Examined] = []
 
@@ -272,7 +275,10 @@ class HistoryConductor:
         base = await mirror.tree_of(order.prepared.base)
         change = Change(order.prepared.base, base, order.tree, await mirror.diff(base, order.tree))
         failed = () if self._stage.passes(order.tree) else (Failure(FailureKind.BROKE_TEST, "test_shop", "no", "no"),)
-        return records.Verified(change, Verdict(order.tree, RUNS, RUNS, (), failed))
+        names = sorted(self.left)
+        blobs = [BlobId(self._stage.git.write("blob", self.left[name])) for name in names]
+        left = tuple(TreeEntry(name, FileMode.REGULAR, blob) for name, blob in zip(names, blobs, strict=True))
+        return records.Verified(change, Verdict(order.tree, RUNS, RUNS, (), failed), left, self.not_kept)
 
     async def publish(self, _key: str, order: records.PublishOrder) -> records.Published:
         return await review.publish(self._context(), order)
@@ -319,6 +325,7 @@ async def staged(
 ) -> AsyncIterator[HistoryStage]:
     """A world with one repository, its people and one issue; `files` are more files of its first commit."""
     git = MemoryGit()
+    git.write("tree", b"")
     teams: dict[str, tuple[str, ...]] = {}
     seed = Seed(
         teams=teams,

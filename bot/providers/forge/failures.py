@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from bot.domain.errors import Transient
 from bot.providers.forge.port import ForgeGone, ForgeRefused, RepositoryMoved
@@ -60,6 +62,16 @@ def error_of(method: str, failure: Failure) -> Exception:
     if status in {404, 410} or (status == 403 and failure.message.startswith(_LOST)):
         return ForgeGone(f"{status}: {failure.message}")
     return ForgeRefused(status, failure.message)
+
+
+def graphql_error(told: Mapping[str, Any]) -> Exception:
+    """The same for an error in GraphQL's answer."""
+    kind, message = str(told.get("type", "")), str(told.get("message", ""))
+    if kind == "RATE_LIMITED":
+        return Transient(f"GitHub limits our rate: {message}", 60)
+    if kind in {"FORBIDDEN", "NOT_FOUND", "INSUFFICIENT_SCOPES"}:
+        return ForgeGone(f"{kind}: {message}")
+    return ForgeRefused(422, message)
 
 
 def is_secondary_limit(status: int, message: str) -> bool:

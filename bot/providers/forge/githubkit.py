@@ -14,7 +14,6 @@ from urllib.parse import quote
 import httpx
 
 from bot.domain.change import TreeEntry
-from bot.domain.errors import Transient
 from bot.domain.event import Actor
 from bot.domain.ids import (
     BlobId,
@@ -30,7 +29,7 @@ from bot.domain.ids import (
 from bot.domain.pull import Permission, PullRequest, Review
 from bot.providers.forge import readings
 from bot.providers.forge.connection import Ask, Connection, Wait
-from bot.providers.forge.failures import Unauthorised
+from bot.providers.forge.failures import Unauthorised, graphql_error
 from bot.providers.forge.pacing import Pace
 from bot.providers.forge.port import (
     CheckReport,
@@ -48,6 +47,7 @@ from bot.providers.forge.tokens import Phase, Token, TokenBook, TokenKey, beyond
 PUBLIC_API = "https://api.github.com/"
 OWN_BRANCHES = "agent/"
 _PLAIN = re.compile(r"[a-z0-9][A-Za-z0-9._-]*")
+_EMPTY = TreeId("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
 _PAGE = 100
 _LAST_PAGE = 100
 _READY = "mutation($id:ID!){markPullRequestReadyForReview(input:{pullRequestId:$id}){pullRequest{isDraft}}}"
@@ -236,7 +236,8 @@ class GithubForge:
         tree += [{"path": path, "mode": "100644", "type": "blob", "sha": None} for path in removed]
         if not tree:
             return base
-        told = await self._write(Phase.PUBLISH, "POST", "/git/trees", {"base_tree": base, "tree": tree})
+        upon = {} if base == _EMPTY else {"base_tree": base}
+        told = await self._write(Phase.PUBLISH, "POST", "/git/trees", {**upon, "tree": tree})
         return TreeId(told["sha"])
 
     async def create_commit(self, message: str, tree: TreeId, parents: tuple[CommitId, ...]) -> CommitRecord:
@@ -359,7 +360,7 @@ class GithubForge:
         told = await self._call(Phase.LAND, ask)
         errors = told.get("errors") or ()
         if errors:
-            raise _graphql_error(errors[0])
+            raise graphql_error(errors[0])
 
     async def _call(self, phase: Phase, ask: Ask) -> Any:
         """A refused token is dropped and the call made once more: 401 means that nothing was done."""
@@ -375,15 +376,6 @@ class GithubForge:
                 if attempt == 2:
                     raise ForgeGone(f"GitHub does not accept our tokens: {error}") from None
         raise AssertionError
-
-
-def _graphql_error(told: Mapping[str, Any]) -> Exception:
-    kind, message = str(told.get("type", "")), str(told.get("message", ""))
-    if kind == "RATE_LIMITED":
-        return Transient(f"GitHub limits our rate: {message}", 60)
-    if kind in {"FORBIDDEN", "NOT_FOUND", "INSUFFICIENT_SCOPES"}:
-        return ForgeGone(f"{kind}: {message}")
-    return ForgeRefused(422, message)
 
 
 def _own(branch: str) -> str:

@@ -22,6 +22,12 @@ def branch(number: int, title: str, task: TaskId) -> str:
     return f"{BRANCH_PREFIX}{number}-{slug}-{generation}"
 
 
+def artefacts_branch(number: int, task: TaskId) -> str:
+    """`agent/artefacts-<issue>-<generation>`: an orphan branch for what the task shows, one per task."""
+    generation = re.sub(r"[^0-9]", "", task.rsplit(":", 1)[-1]) or "0"
+    return f"{BRANCH_PREFIX}artefacts-{number}-{generation}"
+
+
 def title(issue_title: str) -> str:
     """A one-line title from the issue's, without what GitHub, CI or a reader could take for a command, and without secrets.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from bot.custody.mirror import Mirror
+from bot.custody.mirror import EMPTY_TREE, Mirror
 from bot.domain.change import FileMode, TreeEntry
 from bot.domain.errors import CustodyError
 from bot.domain.ids import CommentId, CommitId, TreeId
@@ -78,6 +78,26 @@ async def _send_blobs(forge: Forge, mirror: Mirror, put: tuple[TreeEntry, ...]) 
         got = await forge.create_blob(contents[blob])
         if got != blob:
             raise CustodyError(f"GitHub stored blob {got} for our {blob}")
+
+
+async def publish_artefacts(
+    entries: tuple[TreeEntry, ...], *, forge: Forge, mirror: Mirror, branch: str, message: str
+) -> CommitId:
+    """A commit that holds just these files, on a branch without any history of the repository; the one there already if it is alike."""
+    tree = await mirror.write_tree(EMPTY_TREE, put=entries)
+    head = await forge.branch_head(branch)
+    if head is not None and (await forge.commit(head)).tree == tree:
+        return head
+    await _send_blobs(forge, mirror, entries)
+    made = await forge.create_tree(EMPTY_TREE, entries, ())
+    if made != tree:
+        raise CustodyError(f"GitHub made tree {made} of the artefacts' tree {tree}; nothing was stored")
+    record = await forge.create_commit(message, tree, () if head is None else (head,))
+    if head is None:
+        await forge.create_branch(branch, record.id)
+    else:
+        await forge.advance_branch(branch, record.id)
+    return record.id
 
 
 async def open_draft(forge: Forge, new: NewPull) -> PullRequest:

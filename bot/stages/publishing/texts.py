@@ -131,6 +131,7 @@ class PullView:
     digest_command: str
     isolation: str = ""
     notice: str = ""
+    artefacts: str = ""
 
 
 def pull_body(view: PullView) -> str:
@@ -146,7 +147,7 @@ def pull_body(view: PullView) -> str:
 
 {evidence(view.verdict)}
 
-## Approve exactly this
+{view.artefacts}## Approve exactly this
 
 | | |
 | --- | --- |
@@ -165,6 +166,15 @@ Approve with a normal review. The approval holds for this digest only: any later
 
 {cost_line(view.cost)}{view.isolation and chr(10) + chr(10) + view.isolation}
 """
+
+
+def artefact_section(page: str, commit: CommitId, names: tuple[str, ...], not_kept: tuple[str, ...]) -> str:
+    """Links to what the checks left to be seen. It lies in the same repository, so whoever sees this sees that, and nobody else."""
+    if not names and not not_kept:
+        return ""
+    lines = [f"- [{name}]({page}/blob/{commit}/{name})" for name in names]
+    lines += [f"- Not kept: {why}" for why in not_kept[:LONGEST_LIST]]
+    return "\n".join(["## What the checks show", "", *lines, "", ""])
 
 
 def evidence(verdict: Verdict) -> str:

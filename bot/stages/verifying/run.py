@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from bot.custody.mirror import Mirror
@@ -11,6 +12,9 @@ from bot.domain.change import Change, FileMode, TreeEntry
 from bot.domain.ids import TreeId
 from bot.domain.repository import RepositorySettings
 from bot.domain.verdict import Failure, FailureKind, TestReport, Verdict, VerifiedChange
+from bot.policy import artefacts
+from bot.policy.limits import Limits
+from bot.prompting import mask_secrets
 from bot.providers.sandbox.port import Sandbox
 from bot.providers.scanner.port import ScanFailed, Scanner, ScanResult
 from bot.stages.verifying import suppressions
@@ -66,6 +70,42 @@ async def baseline(bench: Workbench, tree: TreeId, settings: RepositorySettings)
 
 
 @dataclass(frozen=True, slots=True)
+class Artefacts:
+    """What the checks left to be seen, by name, and why others of it are not kept."""
+
+    kept: tuple[tuple[str, bytes], ...] = ()
+    not_kept: tuple[str, ...] = ()
+
+
+async def collect(sandbox: Sandbox, settings: RepositorySettings, limits: Limits) -> Artefacts:
+    """What lies in the artefact directory after the checks and the repository's own `proof` command; everything in it is untrusted."""
+    not_kept: list[str] = []
+    if settings.proof:
+        result = await sandbox.run(settings.proof, timeout_seconds=settings.test_timeout_seconds)
+        if result.exit_code != 0 or result.timed_out:
+            how = "ran out of time" if result.timed_out else f"ended with {result.exit_code}"
+            not_kept.append(f"The command for visual proof {how}.")
+    listing = (
+        f"find {artefacts.DIRECTORY} -mindepth 1 -maxdepth 1 -type f -printf '%s %P\\0' 2>/dev/null | head -c 100000"
+    )
+    found = artefacts.listed((await sandbox.run(listing, timeout_seconds=30, cwd="/home/user")).stdout)
+    chosen, refused = artefacts.wanted(found, limits)
+    kept: list[tuple[str, bytes]] = []
+    for one in chosen:
+        try:
+            data = await sandbox.read(f"{artefacts.DIRECTORY}/{one.name}", limit=limits.artefact_bytes)
+        except (FileNotFoundError, ValueError):
+            not_kept.append(f"`{one.name}`: it changed while it was read.")
+            continue
+        wrong = artefacts.against(one.name, data, mask_secrets(data.decode("utf-8", "replace")))
+        if wrong:
+            not_kept.append(wrong)
+        else:
+            kept.append((one.name, data))
+    return Artefacts(tuple(kept), (*not_kept, *refused[:20]))
+
+
+@dataclass(frozen=True, slots=True)
 class Verifier:
     """Judges changes of one repository."""
 
@@ -91,11 +131,19 @@ class Verifier:
         )
         return Verdict(change.tree, self.checks.baseline, tests, scan.introduced(), failures)
 
-    async def verify(self, bench: Workbench, change: Change) -> tuple[Verdict, VerifiedChange | None]:
-        """The full check in a sandbox of its own that was filled from `change.tree`; the proof only when all passed."""
+    async def verify(
+        self, bench: Workbench, change: Change, after: Callable[[Sandbox], Awaitable[None]] | None = None
+    ) -> tuple[Verdict, VerifiedChange | None]:
+        """The full check in a sandbox of its own that was filled from `change.tree`; the proof only when all passed.
+
+        `after` is run in it once everything passed.
+        """
 
         async def work(sandbox: Sandbox) -> Verdict:
-            return await self.check(sandbox, change)
+            verdict = await self.check(sandbox, change)
+            if verdict.passed and after is not None:
+                await after(sandbox)
+            return verdict
 
         verdict = await bench.act(change.tree, work)
         bench.disturbed()
