@@ -15,6 +15,7 @@ from bot.prompting import clean_untrusted, fence_untrusted, render
 from bot.providers.llm.port import Conversation, Message
 from bot.providers.sandbox.port import Sandbox
 from bot.retrieval import service as retrieval
+from bot.retrieval.browse import Browser
 from bot.retrieval.overview import overview
 from bot.stages.coding import run as coding
 from bot.stages.coding.log import user_text
@@ -165,7 +166,8 @@ async def code(context: TaskContext, order: CodeOrder) -> Coded:
     )
     try:
         result = await coding.run(
-            work, coding.Collaborators(context.journal, context.model(order.allowed), bench, check)
+            work,
+            coding.Collaborators(context.journal, context.model(order.allowed), bench, check, Browser(context.mirror)),
         )
     finally:
         await bench.close()

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
+from collections.abc import Sequence
+
+from bot.custody.searching import Hit
+from bot.retrieval.browse import Matches
+from bot.retrieval.definition import Definition
 
 BYTES_PER_TOKEN = 3
 """The estimator's ruler (specs/anthropic.md §5); billing never uses it."""
@@ -94,3 +100,64 @@ def matches(pattern: str, output: str, code: int) -> str:
         more = ", ".join(f"{path} ({count})" for path, count in list(counts.items())[:10])
         answer.append(f"[{len(lines) - SEARCH_LINES} more lines, in {more}]")
     return "\n".join(answer)
+
+
+def ranked(pattern: str, found: Matches, limit: int = DEFAULT_TOKENS) -> str:
+    """The answer of `search`: lines by file, best files first, definitions first in each; then what is left, by file.
+
+    Without a match: the files nearest to the words. At most about `limit` tokens.
+    """
+    if not found.hits:
+        near = [f"{one.path} ({'; '.join(one.why[:2])})" for one in found.nearest]
+        told = "\n".join([f"Nothing matches {pattern!r}.", *(["Nearest files by its words:"] if near else []), *near])
+        return cut(plain(told), limit)
+    counts = Counter(hit.path for hit in found.hits)
+    room = limit * BYTES_PER_TOKEN - 150
+    shown: list[str] = [f"{len(found.hits)} lines in {len(counts)} files:"]
+    taken = 0
+    path = ""
+    for hit in found.hits:
+        lines = [] if hit.path == path else [hit.path]
+        lines.append(_hit_line(hit, defining=(hit.path, hit.line) in found.defining))
+        room -= sum(len(line.encode("utf-8", "replace")) + 1 for line in lines)
+        if room < 0 and taken:
+            break
+        shown += lines
+        path = hit.path
+        taken += 1
+    left = Counter(hit.path for hit in found.hits[taken:])
+    if left:
+        named = ", ".join(f"{name} ({count})" for name, count in list(left.items())[:4])
+        more = f" and {len(left) - 4} more files" if len(left) > 4 else ""
+        shown.append(f"[{sum(left.values())} more lines, in {plain(named)[:300]}{more}]")
+    return "\n".join(shown)
+
+
+def _hit_line(hit: Hit, *, defining: bool) -> str:
+    return f"  {hit.line}: {plain(hit.text).strip()[:SEARCH_WIDTH]}{'  <- defined here' if defining else ''}"
+
+
+OUTLINE_FROM = 200
+"""A file with more lines is shown as an outline when no lines are asked for."""
+_OUTLINED = frozenset({"variable", "field", "constant"})
+
+
+def outlined(path: str, text: str, definitions: Sequence[Definition], limit: int = DEFAULT_TOKENS) -> str:
+    """The answer of `read` for a large file of which no lines were asked for: what is defined where. Empty when it has no outline."""
+    lines = text.count("\n") + 1
+    if lines <= OUTLINE_FROM:
+        return ""
+    kept = [one for one in definitions if one.kind not in _OUTLINED]
+    entries = [_entry(one) for one in kept]
+    if tokens("\n".join(entries)) > limit:
+        kept = [one for one in kept if not one.inside]
+        entries = [_entry(one) for one in kept]
+    if not entries:
+        return ""
+    head = f"{path} has {lines} lines. Its outline; read the lines you need with first and last."
+    return cut(plain("\n".join([head, *entries])), limit)
+
+
+def _entry(one: Definition) -> str:
+    depth = one.inside.count(".") + 1 if one.inside else 0
+    return f"{'  ' * depth}{one.first}-{one.last}: {one.signature[:100]}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import posixpath
 import shlex
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -27,6 +28,7 @@ from bot.providers.llm.port import (
     ToolCall,
 )
 from bot.providers.sandbox.port import WORK, Sandbox
+from bot.retrieval.browse import Browser, Page
 from bot.stages.coding import edits, observe, texts
 from bot.stages.coding.log import ToolAnswer, tool_answers, user_text
 from bot.stages.coding.loop import (
@@ -98,12 +100,13 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Collaborators:
-    """What a step works with."""
+    """What a step works with. `browser` answers reads and searches of files of the tree; what it cannot, the sandbox does."""
 
     journal: Journal
     model: LanguageModel
     bench: Workbench
     check: Check
+    browser: Browser
 
 
 async def run(work: StepWork, using: Collaborators) -> StepResult:
@@ -198,12 +201,21 @@ class _Worker:
         number = self.progress.calls
 
         async def act() -> Used:
+            made = [(call, parse(call.name, call.arguments)) for call in group]
+            name = f"{number}-{index}"
+            looking = all(isinstance(what, (str, *READ_ONLY)) for _, what in made)
+            known = await asyncio.gather(*(self._look(before, call, what) for call, what in made)) if looking else ()
+            if looking and all(answer is not None for answer in known):
+                return Used(tuple(answer for answer in known if answer is not None), before)
+
             async def work(sandbox: Sandbox) -> Used:
-                name = f"{number}-{index}"
-                made = [(call, parse(call.name, call.arguments)) for call in group]
-                if all(isinstance(what, (str, *READ_ONLY)) for _, what in made):
-                    read = await asyncio.gather(*(_answer(sandbox, call, what, name) for call, what in made))
-                    return Used(tuple(read), before)
+                if looking:
+                    pairs = zip(made, known, strict=True)
+                    asked = [
+                        _known(answer) if answer else _answer(sandbox, call, what, name)
+                        for (call, what), answer in pairs
+                    ]
+                    return Used(tuple(await asyncio.gather(*asked)), before)
                 self.using.bench.disturbed()
                 answers = [await _answer(sandbox, call, what, name) for call, what in made]
                 change = await self.using.bench.capture()
@@ -213,6 +225,23 @@ class _Worker:
                 return await self.using.bench.act(before, work)
 
         return await self.using.journal.step(f"{self.work.key}:tool:{number}:{index}", act, Used)
+
+    async def _look(self, tree: TreeId, call: ToolCall, made: ToolInput | str) -> ToolAnswer | None:
+        """The answer from the index and the tree's own files; None when the sandbox has to look."""
+        match made:
+            case str():
+                return ToolAnswer(call.id, made, is_error=True)
+            case Search():
+                try:
+                    found = await self.using.browser.search(tree, made.pattern, _within(made.path))
+                except ValueError as error:
+                    return ToolAnswer(call.id, observe.cut(f"The search failed: {error}", 100), is_error=True)
+                return None if found is None else ToolAnswer(call.id, observe.ranked(made.pattern, found, made.tokens))
+            case Read():
+                page = await self.using.browser.read(tree, _within(made.path))
+                return None if page is None else ToolAnswer(call.id, _page(made, page))
+            case _:
+                return None
 
     async def _finish(
         self, finish: ToolCall, calls: tuple[ToolCall, ...], answers: dict[str, ToolAnswer]
@@ -269,6 +298,17 @@ class _Worker:
         return StepResult(self.tree, summary, self.progress.attempts, self.progress.calls, ending)
 
 
+def _page(made: Read, page: Page) -> str:
+    outline = ""
+    if made.first is None and made.last is None:
+        outline = observe.outlined(made.path, page.text, page.definitions)
+    return outline or observe.numbered(made.path, page.text, made.first or 1, made.last)
+
+
+async def _known(answer: ToolAnswer) -> ToolAnswer:
+    return answer
+
+
 async def _answer(sandbox: Sandbox, call: ToolCall, made: ToolInput | str, name: str) -> ToolAnswer:
     if isinstance(made, str):
         return ToolAnswer(call.id, made, is_error=True)
@@ -289,7 +329,7 @@ async def _perform(sandbox: Sandbox, made: ToolInput, name: str) -> tuple[str, b
                 data = await sandbox.read(_absolute(made.path), limit=20_000_000)
             except (FileNotFoundError, ValueError) as error:
                 return f"Cannot read {made.path}: {error}", True
-            return observe.numbered(made.path, data.decode("utf-8", "replace"), made.first, made.last), False
+            return observe.numbered(made.path, data.decode("utf-8", "replace"), made.first or 1, made.last), False
         case Edit():
             return await _edit(sandbox, made)
         case Run():
@@ -330,6 +370,12 @@ async def _run(sandbox: Sandbox, made: Run, name: str) -> tuple[str, bool]:
 
 def _inside(path: str) -> str:
     return path.removeprefix(f"{WORK}/") or "."
+
+
+def _within(path: str) -> str:
+    """The path as the tree has it: `src/a.py` for ./src/a.py and for its absolute form; "" is the whole tree."""
+    inside = posixpath.normpath(_inside(path))
+    return "" if inside == "." else inside
 
 
 def _absolute(path: str) -> str:

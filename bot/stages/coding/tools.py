@@ -20,6 +20,7 @@ class Search(_Input):
     name: Literal["search"] = "search"
     pattern: str = Field(min_length=1, max_length=500)
     path: str = Field(default=".", max_length=400)
+    tokens: int = Field(default=500, ge=100, le=4000)
 
 
 class Read(_Input):
@@ -27,7 +28,7 @@ class Read(_Input):
 
     name: Literal["read"] = "read"
     path: str = Field(min_length=1, max_length=400)
-    first: int = Field(default=1, ge=1)
+    first: int | None = Field(default=None, ge=1)
     last: int | None = Field(default=None, ge=1)
 
 
@@ -77,13 +78,19 @@ TOOLS_JSON = json.dumps(
     [
         _tool(
             "search",
-            "Search the files with an extended regular expression. Answers path:line: text, best cut to 40 lines.",
-            {"pattern": _STRING, "path": {**_STRING, "description": "file or directory, default the whole repository"}},
+            "Search the files with an extended regular expression. Answers lines by file: definitions and product code first, tests and "
+            "documents last, then what is left by file. Without a match it names the files nearest to the words.",
+            {
+                "pattern": _STRING,
+                "path": {**_STRING, "description": "file or directory, default the whole repository"},
+                "tokens": {**_INTEGER, "description": "room for the answer, default 500, at most 4000"},
+            },
             ["pattern"],
         ),
         _tool(
             "read",
-            "Read numbered lines of a file. Without `last` you get about 60 lines; ask for the range you need, at most 400.",
+            "Read numbered lines of a file; ask for the range you need, at most 400. Without `last` you get about 60 lines, and with "
+            "neither `first` nor `last` the outline of a file of more than 200 lines.",
             {"path": _STRING, "first": _INTEGER, "last": _INTEGER},
             ["path"],
         ),

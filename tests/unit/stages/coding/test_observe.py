@@ -1,6 +1,10 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from bot.custody.searching import Hit
+from bot.retrieval.browse import Matches
+from bot.retrieval.definition import Definition
+from bot.retrieval.rank import Ranked
 from bot.stages.coding import observe
 
 
@@ -54,3 +58,59 @@ def test_many_matches_are_counted_by_file():
 def test_no_match_and_a_broken_pattern_are_told_apart():
     assert "Nothing matches" in observe.matches("x", "", 1)
     assert "failed" in observe.matches("(", "grep: Unmatched (", 2)
+
+
+def hits(*places: tuple[str, int]) -> tuple[Hit, ...]:
+    return tuple(Hit(path, line, f"    text of line {line}") for path, line in places)
+
+
+def test_matches_are_grouped_by_file_in_the_order_given_and_definitions_are_marked():
+    found = Matches(hits(("b.py", 3), ("b.py", 9), ("a.py", 1)), frozenset({("b.py", 3)}))
+    assert observe.ranked("x", found).split("\n") == [
+        "3 lines in 2 files:",
+        "b.py",
+        "  3: text of line 3  <- defined here",
+        "  9: text of line 9",
+        "a.py",
+        "  1: text of line 1",
+    ]
+
+
+@given(st.integers(min_value=1, max_value=500), st.sampled_from([100, 500, 4000]))
+def test_a_search_fits_its_room_and_counts_what_it_leaves_out(lines: int, limit: int):
+    found = Matches(hits(*((f"folder/file_{n // 7}.py", n) for n in range(lines))))
+    shown = observe.ranked("x", found, limit)
+    assert observe.tokens(shown) <= limit + 60
+    listed = sum(line.startswith("  ") for line in shown.split("\n"))
+    assert listed == lines or f"[{lines - listed} more lines, in " in shown
+
+
+def test_no_match_names_the_nearest_files():
+    near = (Ranked("app/limits.py", 1.0, ("its path has limit", "its text has the task's words", "more")),)
+    shown = observe.ranked("limits", Matches((), nearest=near))
+    assert shown == (
+        "Nothing matches 'limits'.\nNearest files by its words:\n"
+        "app/limits.py (its path has limit; its text has the task's words)"
+    )
+
+
+def test_a_large_file_is_shown_as_its_outline_and_a_small_one_is_not():
+    definitions = [
+        Definition("A", "class", 1, 300, "class A"),
+        Definition("go", "method", 3, 9, "def go(self)", "", "A"),
+    ]
+    shown = observe.outlined("a.py", "x\n" * 300, definitions)
+    assert shown.split("\n")[1:] == ["1-300: class A", "  3-9: def go(self)"]
+    assert "first and last" in shown
+    assert observe.outlined("a.py", "x\n" * 100, definitions) == ""
+    assert observe.outlined("a.txt", "x\n" * 300, []) == ""
+
+
+def test_a_long_outline_keeps_the_outer_definitions_and_its_limit():
+    definitions = [
+        Definition(f"f{n}", "function", n, n, f"def f{n}()", "", "" if n % 10 == 0 else "A") for n in range(400)
+    ]
+    shown = observe.outlined("a.py", "x\n" * 500, definitions)
+    assert "def f390()" in shown
+    assert "def f391()" not in shown
+    assert observe.tokens(shown) <= 520
