@@ -10,6 +10,7 @@ from typing import Protocol
 
 from bot.domain.plan import Plan
 from bot.domain.task import Ending, Stage
+from bot.stages.approving import texts as gate_texts
 from bot.stages.planning.texts import render_plan
 from bot.workflow import messages, texts
 from bot.workflow.building import Builder, Building
@@ -134,7 +135,7 @@ class _Pipeline(Building):
             note = texts.other_digest(state.approval) if messages.names_other_digest(envelope, state) else examined.note
             await self.conductor.report_gate(key, state, examined, note)
             stage = Stage.READY if state.approval is not None and examined.decision.allowed else Stage.IN_REVIEW
-            return state, stage, note
+            return state, stage, note or gate_texts.status(examined.decision)
         return await self._land(LandOrder(state, state.approval, mode, prepared.base), key, examined)
 
     async def _land(self, order: LandOrder, key: str, examined: Examined) -> Ending | tuple[ReviewState, Stage, str]:
@@ -147,8 +148,8 @@ class _Pipeline(Building):
         if not landed.decision.allowed:
             state = state.void()
             await self.conductor.report_gate(f"{key}:after", state, replace(examined, decision=landed.decision), "")
-            return state, Stage.IN_REVIEW, ""
-        return state, Stage.READY, landed.note
+            return state, Stage.IN_REVIEW, gate_texts.status(landed.decision)
+        return state, Stage.READY, landed.note or gate_texts.status(landed.decision)
 
     async def _retest(self, key: str, prepared: Prepared, state: ReviewState, examined: Examined) -> ReviewState | None:
         """The base moved: run the checks on what would land. None when they fail, so that the gate stays closed."""

@@ -226,3 +226,15 @@ async def test_a_base_that_is_rewritten_below_the_change_asks_again_and_shows_th
         assert not history.pull.merged
         assert "The change starts from" in said(history)
         assert "++stock = 5" in said(history)
+
+
+async def test_the_gates_word_is_in_the_status_as_on_the_check(tmp_path: Path):
+    async with playing(tmp_path) as history:
+        await history.review("rudi", "APPROVE", history.pull.head_sha)
+        await history.deliver_all()
+        assert history.conductor.notes[-1] == "gate closed: @rudi has no write permission."
+        checks = [one for one in history.stage.repository.checks if one.head_sha == history.pull.head_sha]
+        assert checks[-1].output["title"] == "@rudi has no write permission."
+        await history.review("robin", "APPROVE", history.pull.head_sha)
+        await history.deliver_all()
+        assert history.conductor.notes[-1] == "gate open: Exactly the approved change would land"
