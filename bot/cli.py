@@ -22,6 +22,10 @@ emulate_app = typer.Typer(help="Run a strict local stand-in of a service by hand
 policy_app = typer.Typer(help="Check and explain the policies.", no_args_is_help=True)
 app.add_typer(emulate_app, name="emulate")
 app.add_typer(policy_app, name="policy")
+pin_app = typer.Typer(
+    help="Use plugins, actions and skills from one commit only, checked on disk.", no_args_is_help=True
+)
+app.add_typer(pin_app, name="pin")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
@@ -349,3 +353,31 @@ def policy_explain(
     explained = policy.explain(policies, policy.asked(asked, policies.limits, repository))
     _announce(policy.told_explanation(explained, as_json=as_json))
     sys.exit(0 if explained.as_expected or (explained.as_expected is None and explained.decision.allowed) else 1)
+
+
+Repository = Annotated[str, typer.Argument(help="An https address, or the directory of a local clone.")]
+Commit = Annotated[str, typer.Argument(help="The whole id of the commit.")]
+
+
+@pin_app.command("place")
+def pin_place(repository: Repository, commit: Commit, directory: Path, as_json: Json = False) -> None:
+    """Put the files of exactly this commit into a new directory, and prove that its tree stands there."""
+    import asyncio
+
+    from bot.commands import pins
+    from bot.settings import load
+
+    placed = asyncio.run(pins.place(load().home, repository, commit, directory))
+    _announce(pins.told(placed, as_json=as_json))
+
+
+@pin_app.command("check")
+def pin_check(repository: Repository, commit: Commit, directory: Path, as_json: Json = False) -> None:
+    """Prove that a directory still holds exactly the files of this commit, hidden ones included. Exit 2 when it does not."""
+    import asyncio
+
+    from bot.commands import pins
+    from bot.settings import load
+
+    placed = asyncio.run(pins.check(load().home, repository, commit, directory))
+    _announce(pins.told(placed, as_json=as_json))

@@ -90,11 +90,11 @@ async def test_there_and_back_crosses_nothing_that_is_there(
     [
         (
             1,
-            "echo more >> same; mv was_dir moved; ln -s moved was_dir; echo z > moved/inside; rm -r deep; ln -s /tmp deep; rm -rf .git",
+            "echo more >> same; mv was_dir moved; ln -s moved was_dir; echo z > moved/inside; rm -r deep; mkdir ../else; ln -s ../else deep; rm -rf .git",
         ),
         (
             1,
-            "rm same; ln -s /etc/passwd same; rm -r deep; echo a-file > deep; rm ../.pullwright/tree; rm -rf .git; ln -s /nowhere .git",
+            "rm same; ln -s ../nothing same; rm -r deep; echo a-file > deep; rm ../.pullwright/tree; rm -rf .git; ln -s ../elsewhere .git",
         ),
         (
             0,
