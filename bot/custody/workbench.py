@@ -118,8 +118,17 @@ class Workbench:
         if more:
             await sandbox.allow(settings.egress)
         if settings.setup:
-            await settle(self._mirror, sandbox, tree)
+            await self._put_back(sandbox, tree)
         return sandbox
+
+    async def _put_back(self, sandbox: Sandbox, tree: TreeId) -> None:
+        try:
+            await settle(self._mirror, sandbox, tree)
+        except LineFault as fault:
+            hint = "They may build and install, but something they started or locked keeps the repository's own files from being restored."
+            raise UserError(
+                f"After the setup commands the files are not the commit's any more ({fault}).", hint
+            ) from fault
 
     async def _keep(self, sandbox: Sandbox, name: str) -> None:
         """Only of the base, before anything but its own set-up has run: no change, test or model can have touched it."""

@@ -11,6 +11,7 @@ import pytest_asyncio
 
 from bot.custody.mirror import Mirror
 from bot.custody.workbench import BenchSettings, Workbench
+from bot.domain.errors import UserError
 from bot.domain.ids import CommitId, RepositoryId, TreeId
 from bot.providers.sandbox.e2b import E2BSandboxes
 from bot.providers.sandbox.port import Sandbox
@@ -119,6 +120,13 @@ async def test_a_kept_set_up_that_is_gone_or_damaged_costs_time_and_nothing_else
         for path in files(tmp_path / "snapshots"):
             path.unlink()
         assert await repository.made(base) not in {first, second}
+
+
+async def test_a_set_up_that_goes_on_changing_the_files_is_told_to_whoever_wrote_it(repository):
+    base = await repository.commit(app_py="1\n", deps_txt="a\n")
+    restless = replace(SETTINGS, setup=("(while :; do echo x >> app.py; done) >/dev/null 2>&1 &",))
+    with pytest.raises(UserError, match="not the commit's any more"):
+        await repository.made(base, settings=restless)
 
 
 async def test_what_is_kept_of_an_older_state_is_forgotten(repository, tmp_path):
