@@ -190,7 +190,9 @@ def _children() -> int:
 async def measure(given: argparse.Namespace) -> dict[str, object]:
     with TemporaryDirectory(prefix="bench-sandbox-") as directory:
         home = Path(directory)
-        async with running(Config(home, KEY)) as endpoint:  # whatever a first use opens for good is open before the count
+        async with running(
+            Config(home, KEY)
+        ) as endpoint:  # whatever a first use opens for good is open before the count
             await cycles(endpoint, 2)
         before = belongings({os.getpid()})
         async with running(Config(home, KEY)) as endpoint:
