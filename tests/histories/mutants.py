@@ -120,6 +120,16 @@ async def _retarget_before_the_review_is_heard(history: History) -> None:
     await history.deliver_all()
 
 
+async def _base_rewound_before_it_is_heard(history: History) -> None:
+    await history.move_base("carl", {"stock.py": "stock = 5\n"})
+    await history.update_branch("carl")
+    await history.deliver_all()
+    await history.review("robin", "APPROVE", history.pull.head_sha)
+    git = history.stage.git
+    await history.move("carl", "main", git.parents(git.refs["refs/heads/main"])[0], force=True)
+    await history.deliver_all()
+
+
 async def _reader_approves(history: History) -> None:
     await history.review("rudi", "APPROVE", history.pull.head_sha)
     await history.deliver_all()
@@ -170,7 +180,12 @@ MUTANTS: tuple[tuple[Mutant, LandingMode, Script], ...] = (
         _retarget_unheard,
     ),
     (Mutant("takes a review of any commit", envelope=_live_commit), MERGE, _review_of_an_older_head),
-    (Mutant("takes a review for any base", envelope=_live_base), MERGE, _retarget_before_the_review_is_heard),
+    (
+        Mutant("takes a review for any base", envelope=_live_base, blind=True),
+        MERGE,
+        _retarget_before_the_review_is_heard,
+    ),
+    (Mutant("takes a review for a change that was not shown", blind=True), MERGE, _base_rewound_before_it_is_heard),
     (Mutant("trusts everybody", forge=_as(_TrustsEverybody)), MERGE, _reader_approves),
     (Mutant("does not ask again who may approve", rule=without("reviewer", "policy")), READY, _demoted),
     (Mutant("does not look whether it still stands", rule=without("approval", "policy")), READY, _dismissed),

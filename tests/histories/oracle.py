@@ -26,6 +26,10 @@ class Oracle:
     git: MemoryGit
     repository: Repository
     words: list[Word] = field(default_factory=list)
+    needed: int = 1
+    """How many people have to approve."""
+    owners: frozenset[str] = frozenset()
+    """Of whom one has to be among them; nobody in particular when empty."""
 
     def digest(self, base_ref: str, base: str, head: str) -> str:
         """The change between the merge base and the head, as anybody can compute it."""
@@ -50,9 +54,10 @@ class Oracle:
 
     def objection(self, digest: str, pull: Pull) -> str:
         """Why this change may not land now; empty when a person who may has approved it and nobody objects."""
-        if not any(word.digest == digest and self.may(word.login) for word in self.words):
+        people = {word.login for word in self.words if word.digest == digest and self.may(word.login)}
+        if len(people) < self.needed or (self.owners and not people & self.owners):
             given = ", ".join(f"{word.login} for {word.digest[:12]}" for word in self.words) or "nothing"
-            return f"nobody who may has approved {digest[:12]} (approved: {given})"
+            return f"not enough of those who may have approved {digest[:12]} (approved: {given})"
         standing = {}
         for review in pull.reviews:
             if review.state in {"APPROVED", "CHANGES_REQUESTED", "DISMISSED"}:

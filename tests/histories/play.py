@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 from bot.domain.repository import LandingMode
@@ -168,9 +170,10 @@ async def calm(history: History) -> None:
     mended["feature.py"] = f"feature = {history.stage.moment}\n"
     await history.move("rosa", history.pull.head_ref, history.stage.commit(mended, base), force=True)
     await history.deliver_all()
-    await history.review("robin", "APPROVE", history.pull.head_sha)
-    await history.deliver_all()
-    history.check()
+    for login in ("carl", "robin")[-history.oracle.needed :]:
+        await history.review(login, "APPROVE", history.pull.head_sha)
+        await history.deliver_all()
+        history.check()
     if history.mode is LandingMode.READY and history.alive:
         await history.say("robin", "merge", history.oracle.current(history.pull))
         await history.deliver_all()
@@ -188,9 +191,14 @@ async def play(seed: int, policies: Policies, mutant: Mutant = Mutant(), *, step
     draw = random.Random(seed)
     mode = draw.choice([LandingMode.READY, LandingMode.MERGE])
     acts, weights = zip(*ACTS, strict=True)
+    needed, owners = draw.choice([(1, ""), (1, ""), (2, ""), (1, "* @robin\n"), (2, "* @rosa @robin\n")])
+    limits = replace(policies.limits, approvals=needed, code_owners=bool(owners))
+    files = {"CODEOWNERS": owners} if owners else {}
     with tempfile.TemporaryDirectory(prefix="history-") as root:
-        async with staged(Path(root), mutant, policies) as stage:
+        async with staged(Path(root), mutant, replace(policies, limits=limits), files) as stage:
             history = History(stage, mode)
+            history.oracle.needed = needed
+            history.oracle.owners = frozenset(re.findall(r"@(\w+)", owners))
             try:
                 await history.begin()
                 for _ in range(draw.randrange(4, steps)):

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast
 
 import httpx
 
+from bot.custody.digest import change_digest
 from bot.custody.mirror import Upstream
 from bot.domain.change import Change, FileMode, TreeEntry
 from bot.domain.errors import CustodyError, Transient, UserError
@@ -63,6 +64,8 @@ class Mutant:
     forge: Callable[[Forge], Forge] = lambda forge: forge
     envelope: Callable[[records.Envelope, Pull], records.Envelope] = lambda envelope, _: envelope
     landed: Callable[[records.Landed], records.Landed] = lambda landed: landed
+    blind: bool = False
+    """Takes whatever stands there for what the reviewer was shown."""
 
 
 class Journal:
@@ -288,6 +291,10 @@ class HistoryConductor:
         assert pull is not None
         envelope = self._stage.mutant.envelope(order.envelope, pull)
         order = replace(order, envelope=envelope)
+        if self._stage.mutant.blind:
+            tip = CommitId(self._stage.git.refs[f"refs/heads/{pull.base_ref}"])
+            change = await change_digest(self._stage.mirror, pull.base_ref, tip, CommitId(pull.head_sha))
+            order = replace(order, state=order.state.showing(change.value))
         found = await review.examine(self._context(), order, self._stage.mutant.rule)
         self.examined.append(found)
         return found
