@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import structlog
 from dbos import DBOS
 
+from bot.custody.faults import LineFault
 from bot.domain.errors import CustodyError, Transient, UserError
 from bot.domain.task import Ending, Stage
 from bot.providers.forge.port import ForgeGone, ForgeRefused
@@ -82,8 +83,10 @@ def ending_of(fault: Exception) -> Ending:
     match fault:
         case UserError():
             return Ending(Stage.NEEDS_HUMAN, fault.message, fault.hint)
+        case LineFault():
+            return texts.custody(fault.rule, fault.meaning)
         case CustodyError():
-            return texts.custody(str(fault))
+            return texts.custody("proof", str(fault))
         case ForgeGone():
             return texts.gone(str(fault))
         case ForgeRefused():

@@ -12,11 +12,11 @@ from bot.domain.verdict import TestReport
 _RETRY = "Reply `/agent retry` to try again."
 
 
-def custody(reason: str) -> Ending:
+def custody(rule: str, meaning: str) -> Ending:
     """Something crossed the line that must not."""
     return Ending(
         Stage.POLICY_DENIED,
-        f"What came out of the sandbox was refused: {reason}",
+        f"What came out of the sandbox was refused. {meaning} (`{rule}`)",
         f"Nothing of it was used. {_RETRY}",
     )
 

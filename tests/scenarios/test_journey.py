@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scenarios.brains import FILES, LAST_TEST, StepBrain, append, edit, finish
+from tests.scenarios.brains import FILES, GOOD, LAST_TEST, StepBrain, append, edit, finish
 from tests.scenarios.town import MERGING, UNTESTED, Town
 from tests.world import World, digest_in, world
 
@@ -173,6 +173,18 @@ async def test_the_same_failure_twice_ends_with_a_reason_and_no_pull_request(tow
     assert "test_add" in body
     assert await here.rosa.pulls() == []
     assert await here.rosa.head_of("main")
+
+
+async def test_what_cannot_be_kept_is_told_to_the_model_which_works_on(town: Town, here: World):
+    brain = StepBrain(([("run", {"command": "ln -s /etc/passwd link; rm calc.py"})], *GOOD))
+    town.brain.of[here.repository] = brain
+    await drafted(here)
+    told = "".join(result.text for request in brain.heard for result in request.last.results)
+    assert "Nothing of this was kept" in told
+    assert "inside the repository" in told
+    pull = (await here.rosa.pulls())[0]
+    files = await here.rosa.here("GET", f"/pulls/{pull['number']}/files")
+    assert {file["filename"] for file in files} == {"calc.py", "test_calc.py"}
 
 
 async def test_a_task_over_its_budget_stops_before_it_spends(tmp_path: Path):

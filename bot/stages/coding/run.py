@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
+from bot.custody.faults import ForbiddenPath, OverLimit
 from bot.custody.workbench import Workbench
 from bot.domain.change import Change
 from bot.domain.ids import TreeId
@@ -96,6 +97,10 @@ class Checked:
 
     tree: TreeId
     failures: tuple[Failure, ...]
+
+
+ALARMING = frozenset({"dot_git", "hidden_character"})
+"""Rules that nobody breaks by accident: the task ends. For others the model is told, and works on from before the command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +223,13 @@ class _Worker:
                     return Used(tuple(await asyncio.gather(*asked)), before)
                 self.using.bench.disturbed()
                 answers = [await _answer(sandbox, call, what, name) for call, what in made]
-                change = await self.using.bench.capture()
+                try:
+                    change = await self.using.bench.capture()
+                except (ForbiddenPath, OverLimit) as fault:
+                    if fault.rule in ALARMING:
+                        raise
+                    told = texts.not_kept(fault.meaning)
+                    return Used(tuple(ToolAnswer(call.id, told, is_error=True) for call in group), before)
                 return Used(tuple(answers), change.tree)
 
             async with self._warm():

@@ -37,3 +37,8 @@ def model_unavailable(reason: str) -> Ending:
         f"The model service does not accept our calls: {reason}",
         "The operator has to look at the key or the account; then reply `/agent retry`.",
     )
+
+
+def not_kept(meaning: str) -> str:
+    """For the model: what a command left cannot be part of a change."""
+    return f"Nothing of this was kept, the files are as before it. {meaning}"
