@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,11 @@ from bot.providers.sandbox.port import Sandbox, Sandboxes, SandboxLost
 
 T = TypeVar("T")
 _REBUILDS = 2
+
+
+_NO_NETWORK = re.compile(
+    r"resolve host|name resolution|Name or service not known|getaddrinfo|ENOTFOUND|EAI_AGAIN|ENETUNREACH|[Nn]etwork is unreachable"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +120,8 @@ class Workbench:
             result = await sandbox.run(command, timeout_seconds=settings.setup_timeout_seconds)
             if result.exit_code != 0:
                 said = (result.stderr or result.stdout).strip()[-1500:]
-                raise UserError(f"The setup command `{command}` ended with {result.exit_code}.", said)
+                missing = _missing(await sandbox.denied(), said, some_open=bool(settings.egress or more))
+                raise UserError(f"The setup command `{command}` ended with {result.exit_code}.{missing}", said)
         if more:
             await sandbox.allow(settings.egress)
         if settings.setup:
@@ -151,3 +158,12 @@ class Workbench:
     def _set_up(self) -> SetUp:
         settings = self._settings
         return SetUp(self._mirror.repository, settings.owner, settings.template, settings.setup, settings.setup_files)
+
+
+def _missing(denied: Sequence[str], said: str, *, some_open: bool) -> str:
+    """What the operator may have to open, from what was refused or what the command says."""
+    if denied:
+        return f" It asked for {', '.join(denied[:5])}, not open to it; the operator can add it to `PULLWRIGHT_SETUP_EGRESS`."
+    if not some_open and _NO_NETWORK.search(said):
+        return " Sandboxes reach no host; the operator can name those that set-up needs in `PULLWRIGHT_SETUP_EGRESS`."
+    return ""

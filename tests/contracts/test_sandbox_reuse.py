@@ -129,6 +129,20 @@ async def test_a_set_up_that_goes_on_changing_the_files_is_told_to_whoever_wrote
         await repository.made(base, settings=restless)
 
 
+@pytest.mark.parametrize(
+    ("egress", "said"),
+    [
+        (("files.example.org:443",), "asked for other.example.org:443, not open to it; the operator can add it"),
+        ((), "Sandboxes reach no host; the operator can name those that set-up needs"),
+    ],
+)
+async def test_a_set_up_that_lacks_a_host_says_which(repository, egress, said):
+    base = await repository.commit(app_py="1\n", deps_txt="a\n")
+    needs = replace(SETTINGS, setup=("curl -sS https://other.example.org/package",), setup_egress=egress)
+    with pytest.raises(UserError, match=said):
+        await repository.made(base, settings=needs)
+
+
 async def test_what_is_kept_of_an_older_state_is_forgotten(repository, tmp_path):
     async with running(Config(tmp_path, KEY)) as end:
         repository.sandboxes = E2BSandboxes(end.api_key, end.api_url, end.sandbox_url)

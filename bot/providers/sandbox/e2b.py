@@ -83,7 +83,7 @@ class E2BSandboxes:
                     hint = "Name one that the sandbox service has in `.github/pullwright.toml`."
                     raise UserError(f"There is no sandbox template '{template}'.", hint) from error
                 raise
-        return _E2BSandbox(sandbox)
+        return _E2BSandbox(sandbox, self)
 
     async def reap(self, labels: Mapping[str, str]) -> int:
         """See the port. Without labels it would end everybody's sandboxes, so that is refused."""
@@ -136,8 +136,9 @@ class E2BSandboxes:
 class _E2BSandbox:
     """One sandbox of the SDK, with its errors told as the port's."""
 
-    def __init__(self, sandbox: AsyncSandbox) -> None:
+    def __init__(self, sandbox: AsyncSandbox, account: E2BSandboxes) -> None:
         self._sandbox = sandbox
+        self._account = account
 
     @property
     def id(self) -> SandboxId:
@@ -180,6 +181,21 @@ class _E2BSandbox:
         network: SandboxNetworkUpdate = {"allow_out": _hosts(egress), "deny_out": [ALL_TRAFFIC]}
         with _told("the allowed hosts could not be set"):
             await self._sandbox.update_network(network, request_timeout=_REQUEST_SECONDS)
+
+    async def denied(self) -> tuple[str, ...]:
+        """See the port. Our server's own call: where there is none nothing is known, which is no fault."""
+        where = f"{self._account.api_url or ''}/sandboxes/{self.id}/egress"
+        if not self._account.api_url:
+            return ()
+        try:
+            async with httpx.AsyncClient(trust_env=False, timeout=_REQUEST_SECONDS) as client:
+                answer = await client.get(where, headers={"X-API-KEY": self._account.api_key})
+            noted = answer.json() if answer.status_code == httpx.codes.OK else []
+        except (httpx.HTTPError, ValueError):
+            return ()
+        told = (each for each in noted if isinstance(each, dict)) if isinstance(noted, list) else ()
+        targets = (each.get("target") for each in told if each.get("allowed") is False)
+        return tuple(dict.fromkeys(target for target in targets if isinstance(target, str) and target))
 
     async def write(self, path: str, data: bytes) -> None:
         """See the port."""

@@ -51,6 +51,10 @@ class Sandbox(Protocol):
         """From now on exactly these `host:port` can be reached; with none, nothing."""
         ...
 
+    async def denied(self) -> tuple[str, ...]:
+        """`host:port` that it asked for and was not let to, as far as the service tells (E2B Cloud does not)."""
+        ...
+
     async def write(self, path: str, data: bytes) -> None:
         """Write one file (parents are made); the way in for archives."""
         ...

@@ -67,6 +67,9 @@ class LocalSandbox:
     async def allow(self, egress: Sequence[str]) -> None:
         assert not egress
 
+    async def denied(self) -> tuple[str, ...]:
+        return ()
+
     async def write(self, path: str, data: bytes) -> None:
         put(Path(self._real(path)), data)
 
