@@ -244,13 +244,27 @@ Query = Annotated[str, typer.Argument(metavar="QUERY", help="What is looked for;
 
 
 @app.command()
-def index(directory: Directory, as_json: Json = False) -> None:
+def index(
+    directory: Directory,
+    as_json: Json = False,
+    summaries: Annotated[
+        bool, typer.Option("--summaries", help="Also summarise files by a model; the cost is shown first.")
+    ] = False,
+    budget: Annotated[float, typer.Option(help="Dollars that the summaries of DIR may cost in all.", min=0)] = 5.0,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before spending.")] = False,
+) -> None:
     """Build the index of DIR, or bring it up to date."""
     from bot.commands import index as command
     from bot.settings import load
 
-    report = command.build(command.place_of(directory, load().home))
-    _announce(command.told_report(report, as_json=as_json))
+    settings = load()
+    place = command.place_of(directory, settings.home)
+    if summaries:
+        from bot.commands.summaries import run
+
+        _announce(run(place, settings, budget, yes=yes, as_json=as_json))
+    else:
+        _announce(command.told_report(command.build(place), as_json=as_json))
 
 
 @app.command()
@@ -265,7 +279,7 @@ def search(
     from bot.commands import index as command
     from bot.settings import load
 
-    ranked = command.search(command.place_of(directory, load().home), command.query_of(query))
+    ranked = command.search(directory, command.query_of(query), load())
     _announce(command.told_ranking(ranked[:most], as_json=as_json, paths=paths))
 
 
@@ -280,7 +294,7 @@ def context(
     from bot.commands import index as command
     from bot.settings import load
 
-    found = command.context(command.place_of(directory, load().home), command.query_of(query), tokens)
+    found = command.context(directory, command.query_of(query), tokens, load())
     _announce(command.told_context(found, as_json=as_json))
 
 

@@ -84,6 +84,10 @@ class Settings(BaseSettings):
     e2b_api_url: str = Field(default="", validation_alias="E2B_API_URL")
     e2b_sandbox_url: str = Field(default="", validation_alias="E2B_SANDBOX_URL")
     voyage_api_key: SecretStr = Field(default=SecretStr(""), validation_alias="VOYAGE_API_KEY")
+    voyage_base_url: str = Field(default="", description="another address of the embeddings service")
+    voyage_model: str = Field(default="voyage-code-4", description="model that embeds summaries")
+    voyage_dimension: int = Field(default=1024, description="numbers of a vector: 256, 512, 1024 or 2048")
+    summary_model: str = Field(default="claude-haiku-5-5", description="model that summarises files, in batches")
     database_url: str = Field(default="", validation_alias="DATABASE_URL")
 
     def hosts(self) -> tuple[tuple[str, ...], tuple[str, ...]]:

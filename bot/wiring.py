@@ -12,8 +12,10 @@ from urllib.parse import urlsplit
 from bot.domain.ids import TaskId
 from bot.domain.money import MicroUsd, from_dollars
 from bot.policy.loops import LoopLimits
+from bot.providers.embedding.port import Embedder
 from bot.providers.forge.githubkit import AppCredentials, GithubForges
 from bot.providers.forge.hooklog import GithubHookLog
+from bot.providers.llm.batches import Batches
 from bot.providers.llm.estimator import Estimator
 from bot.providers.llm.metered import Attempts, MeteredModel, Purse
 from bot.providers.llm.port import LanguageModel, ModelRequest, ModelTurn
@@ -99,6 +101,7 @@ def _services(settings: Settings, sandbox: SandboxEndpoint, store: Store, creden
         ),
         egress=egress,
         setup_egress=setup_egress,
+        embedder=embedder(settings),
         isolation=sandbox.isolation,
     )
 
@@ -132,6 +135,33 @@ class _FirstUse:
                     prices=self._prices,
                 )
         return await self._model.attempt(request)
+
+
+def summaries(settings: Settings) -> Batches:
+    """The batches that summarise files."""
+    vendor = import_module("bot.providers.llm.anthropic_batches")
+    made: Batches = vendor.AnthropicBatches(
+        api_key=settings.anthropic_api_key.get_secret_value(),
+        base_url=settings.anthropic_base_url,
+        prices=PriceBook.load(),
+        model=settings.summary_model,
+    )
+    return made
+
+
+def embedder(settings: Settings) -> Embedder | None:
+    """None without a key: ranking uses words and outlines only."""
+    key = settings.voyage_api_key.get_secret_value()
+    if not key:
+        return None
+    vendor = import_module("bot.providers.embedding.voyage")
+    made: Embedder = vendor.VoyageEmbedder(
+        api_key=key,
+        base_url=settings.voyage_base_url or None,
+        model=settings.voyage_model,
+        dimension=settings.voyage_dimension,
+    )
+    return made
 
 
 def git_protocols(api_url: str) -> str:

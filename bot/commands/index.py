@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 from rich.console import Console
@@ -19,6 +20,7 @@ from bot.custody.git import GitError
 from bot.custody.mirror import Mirror
 from bot.domain.errors import UserError
 from bot.domain.ids import RepositoryId, TreeId
+from bot.providers.embedding.port import Embedder
 from bot.retrieval import index as indexing
 from bot.retrieval import service
 from bot.retrieval.build import Progress as Watch
@@ -27,6 +29,7 @@ from bot.retrieval.context import Context
 from bot.retrieval.index import Report
 from bot.retrieval.rank import Ranked
 from bot.retrieval.store import Store
+from bot.settings import Settings
 
 LONGEST_QUERY = 1_000_000
 
@@ -48,6 +51,10 @@ class Place:
     def folder_index(self) -> Path:
         return self.home / f"{self.number}.folder.index.db"
 
+    @property
+    def folder_summaries(self) -> Path:
+        return service.summaries_beside(self.folder_index)
+
 
 def place_of(directory: Path, home: Path) -> Place:
     """Raises UserError when there is no such directory."""
@@ -65,7 +72,8 @@ def query_of(given: str) -> str:
     return text
 
 
-async def _head(place: Place) -> tuple[Mirror, TreeId]:
+async def head(place: Place) -> tuple[Mirror, TreeId]:
+    """The tree of the clone's HEAD, now in a mirror. Raises UserError when there is none."""
     mirror = Mirror(place.home, RepositoryId(place.number))
     try:
         commit = await mirror.from_directory(place.root)
@@ -74,11 +82,19 @@ async def _head(place: Place) -> tuple[Mirror, TreeId]:
         raise UserError(f"Cannot read the HEAD of {place.root}: {error}.", "It needs at least one commit.") from error
 
 
+def embedder_of(settings: Settings) -> Embedder | None:
+    """None without a key; the composition root takes a while to load, so it is only loaded with one."""
+    if not settings.voyage_api_key.get_secret_value():
+        return None
+    made: Embedder | None = import_module("bot.wiring").embedder(settings)
+    return made
+
+
 def build(place: Place) -> Report:
     """Bring the index up to date."""
 
     async def of_commit(watch: Watch) -> Report:
-        mirror, tree = await _head(place)
+        mirror, tree = await head(place)
         store = await asyncio.to_thread(Store, service.store_of(mirror))
         try:
             _, report = await indexing.index_tree(store, mirror, tree, watch)
@@ -86,7 +102,7 @@ def build(place: Place) -> Report:
             store.close()
         return report
 
-    with _watched() as watch:
+    with watched() as watch:
         if place.git:
             return asyncio.run(of_commit(watch))
         store = Store(place.folder_index)
@@ -96,42 +112,46 @@ def build(place: Place) -> Report:
             store.close()
 
 
-def search(place: Place, query: str) -> tuple[Ranked, ...]:
-    """Files near the query, best first."""
+def search(directory: Path, query: str, settings: Settings) -> tuple[Ranked, ...]:
+    """Files near the query, best first. With a key, summaries count where there are any."""
+    place, embedder = place_of(directory, settings.home), embedder_of(settings)
 
     async def of_commit(watch: Watch) -> tuple[Ranked, ...]:
-        mirror, tree = await _head(place)
-        return await service.search_for(mirror, tree, query, progress=watch)
+        mirror, tree = await head(place)
+        return await service.search_for(mirror, tree, query, embedder=embedder, progress=watch)
 
-    with _watched() as watch:
+    with watched() as watch:
         if place.git:
             return asyncio.run(of_commit(watch))
-        return service.search_folder(place.folder_index, place.root, query, progress=watch)
+        return service.search_folder(place.folder_index, place.root, query, embedder=embedder, progress=watch)
 
 
-def context(place: Place, query: str, tokens: int) -> Context:
-    """The text that a model would see first."""
+def context(directory: Path, query: str, tokens: int, settings: Settings) -> Context:
+    """The text that a model would see first. With a key, summaries count where there are any."""
+    place, embedder = place_of(directory, settings.home), embedder_of(settings)
 
     async def of_commit(watch: Watch) -> Context:
-        mirror, tree = await _head(place)
-        return await service.context_for(mirror, tree, query, tokens, progress=watch)
+        mirror, tree = await head(place)
+        return await service.context_for(mirror, tree, query, tokens, embedder=embedder, progress=watch)
 
-    with _watched() as watch:
+    with watched() as watch:
         if place.git:
             return asyncio.run(of_commit(watch))
-        return service.context_of_folder(place.folder_index, place.root, query, tokens, progress=watch)
+        return service.context_of_folder(
+            place.folder_index, place.root, query, tokens, embedder=embedder, progress=watch
+        )
 
 
 @contextmanager
-def _watched() -> Iterator[Watch]:
+def watched(what: str = "indexing") -> Iterator[Watch]:
     """A bar on standard error while something is read; nothing where nobody looks."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield silent
         return
-    columns = (TextColumn("indexing"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("indexing", total=None, visible=False)
+        task = bar.add_task(what, total=None, visible=False)
 
         def watch(done: int, total: int) -> None:
             bar.update(task, completed=done, total=total, visible=True)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.retrieval import signals
+from bot.retrieval.catalogue import Floats
 from bot.retrieval.chunks import Chunks
 from bot.retrieval.definition import Definition
 from bot.retrieval.extract import decoded
@@ -77,10 +78,10 @@ class Plan:
     wanted: tuple[int, ...]
 
 
-def plan(view: View, text: str) -> Plan:
-    """Rank, and say which files have to be read."""
+def plan(view: View, text: str, meaning: Floats | None = None) -> Plan:
+    """Rank, and say which files have to be read. `meaning`: each item's nearness by its summary, if known."""
     query = signals.query_of(text)
-    found = tuple(candidates(view, query))
+    found = tuple(candidates(view, query, meaning))
     return Plan(view, query, found, tuple(candidate.item for candidate in found[:PART_FILES]))
 
 

@@ -27,6 +27,8 @@ WEIGHTS = {
     "graph": 1.7,
     "folder": 1.4,
 }
+MEANING = 1.5
+"""Weight of a summary's nearness to the task, when there are vectors; not fitted: the public rows are run without keys."""
 WITHOUT_GRAPH = {name: weight for name, weight in WEIGHTS.items() if name not in {"graph", "folder"}}
 APART = 3.0
 """Taken from the score of tests, vendored, generated, documentation and data files: they come after code."""
@@ -55,19 +57,21 @@ class Candidate:
     passages: Floats
 
 
-def rank(view: View, text: str) -> tuple[Ranked, ...]:
-    """All files near the task, best first; equal scores in path order."""
+def rank(view: View, text: str, meaning: Floats | None = None) -> tuple[Ranked, ...]:
+    """All files near the task, best first; equal scores in path order. `meaning`: each item's nearness by its summary, if known."""
     query = signals.query_of(text)
-    return tuple(explained(view, query, candidate) for candidate in candidates(view, query))
+    return tuple(explained(view, query, candidate) for candidate in candidates(view, query, meaning))
 
 
-def candidates(view: View, query: Query) -> list[Candidate]:
+def candidates(view: View, query: Query, meaning: Floats | None = None) -> list[Candidate]:
     """The pool, scored and sorted."""
     if not view.items:
         return []
     by_words = signals.by_words(view, query)
     named = signals.by_names(view, query)
-    pool = _pool(view, by_words, named)
+    pool = _pool(view, by_words, named, meaning)
+    if not pool:
+        return []
     outlines = view.outlines(pool)
     near = [other for item in pool[:_IMPORTING] for other in graph.imported(view, item, outlines[item])]
     added = [item for item in dict.fromkeys(near) if item not in outlines]
@@ -76,6 +80,8 @@ def candidates(view: View, query: Query) -> list[Candidate]:
     passages = view.passages(pool)
     scores = signals.by_passages(query, by_words.rarity, passages)
     columns = _columns(by_words, named, pool)
+    if meaning is not None:
+        columns["meaning"] = meaning[pool]
     columns["passages"] = scaled(np.array([signals.best_passages(scores[item]) for item in pool]))
     first = _sum(columns)
     seeds = np.exp(first - first.max()) * (~view.apart[pool] * 0.7 + 0.3)
@@ -97,12 +103,14 @@ def candidates(view: View, query: Query) -> list[Candidate]:
     ]
 
 
-def _pool(view: View, by_words: Words, named: Named) -> list[int]:
+def _pool(view: View, by_words: Words, named: Named, meaning: Floats | None) -> list[int]:
     """The items worth a closer look, best first: most of them code."""
     mentioned = (
         (named.paths > 0) + (named.defines > 0) + (named.frames > 0) + (named.pairs > 0) + 0.5 * (named.modules > 0)
     )
     quick = by_words.body + by_words.symbols + 0.5 * mentioned
+    if meaning is not None:
+        quick = quick + meaning
     order = np.argsort(-quick, kind="stable")
     order = order[quick[order] > 0]
     code = order[view.counted[order]][:POOL]
@@ -126,7 +134,7 @@ def _columns(by_words: Words, named: Named, pool: Sequence[int]) -> dict[str, Fl
 
 
 def _sum(columns: dict[str, Floats]) -> Floats:
-    summed: Floats = np.sum([WEIGHTS[name] * column for name, column in sorted(columns.items())], axis=0)
+    summed: Floats = np.sum([WEIGHTS.get(name, MEANING) * column for name, column in sorted(columns.items())], axis=0)
     return summed
 
 
@@ -152,13 +160,14 @@ _TEXTS = {
     "modules": "the task names its module",
     "graph": "near files use it, or it uses them",
     "folder": "its folder holds near files",
+    "meaning": "its summary is near the task",
 }
 
 
 def explained(view: View, query: Query, candidate: Candidate) -> Ranked:
     """The result that people see."""
     item = view.items[candidate.item]
-    gained = {name: WEIGHTS[name] * value for name, value in candidate.signals.items() if value > 0}
+    gained = {name: WEIGHTS.get(name, MEANING) * value for name, value in candidate.signals.items() if value > 0}
     strongest = sorted(gained, key=lambda name: (-gained[name], name))[:_REASONS]
     why = [_TEXTS[name] for name in strongest]
     if item.kind is not Kind.CODE:

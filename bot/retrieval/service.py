@@ -6,13 +6,22 @@ import asyncio
 from pathlib import Path
 
 from bot.custody.mirror import Mirror
+from bot.domain.errors import Transient, UserError
 from bot.domain.ids import BlobId, TreeId
+from bot.providers.embedding.port import Embedder, InputType
 from bot.retrieval import context
 from bot.retrieval.build import Progress, silent
+from bot.retrieval.catalogue import Floats
 from bot.retrieval.context import Context
 from bot.retrieval.index import index_folder, index_tree
 from bot.retrieval.rank import Ranked, rank
 from bot.retrieval.store import Store
+from bot.retrieval.summaries import Summaries, closeness
+from bot.retrieval.view import View
+
+EMBEDDING_SECONDS = 5.0
+MOST_EMBEDDED = 8_000
+"""Characters of a task that are embedded."""
 
 
 def store_of(mirror: Mirror) -> Path:
@@ -20,12 +29,31 @@ def store_of(mirror: Mirror) -> Path:
     return mirror.git_dir.with_name(f"{mirror.git_dir.name}.index.db")
 
 
-async def context_for(mirror: Mirror, tree: TreeId, query: str, tokens: int, *, progress: Progress = silent) -> Context:
-    """The context of a task on a tree of the mirror. The index is brought up to date first."""
+def summaries_of(mirror: Mirror) -> Path:
+    """The summaries of a mirror's files lie beside its index."""
+    return summaries_beside(store_of(mirror))
+
+
+def summaries_beside(index: Path) -> Path:
+    """Summaries lie beside an index, in a file of their own."""
+    return index.with_name(index.name.replace(".index.", ".summaries."))
+
+
+async def context_for(
+    mirror: Mirror,
+    tree: TreeId,
+    query: str,
+    tokens: int,
+    *,
+    embedder: Embedder | None = None,
+    progress: Progress = silent,
+) -> Context:
+    """The context of a task on a tree of the mirror. The index is brought up to date first; summaries count when they are there."""
     store = await asyncio.to_thread(Store, store_of(mirror))
     try:
         view, _ = await index_tree(store, mirror, tree, progress)
-        made = await asyncio.to_thread(context.plan, view, query)
+        meaning = await meaning_of(view, summaries_of(mirror), query, embedder)
+        made = await asyncio.to_thread(context.plan, view, query, meaning)
         readable = [item for item in made.wanted if view.items[item].document.state in READABLE]
         contents = await mirror.blobs(BlobId(view.items[item].oid) for item in readable) if readable else {}
         texts = {item: contents[BlobId(view.items[item].oid)] for item in readable}
@@ -34,22 +62,60 @@ async def context_for(mirror: Mirror, tree: TreeId, query: str, tokens: int, *, 
         store.close()
 
 
-async def search_for(mirror: Mirror, tree: TreeId, query: str, *, progress: Progress = silent) -> tuple[Ranked, ...]:
+async def search_for(
+    mirror: Mirror, tree: TreeId, query: str, *, embedder: Embedder | None = None, progress: Progress = silent
+) -> tuple[Ranked, ...]:
     """Files of a tree near the task, best first."""
     store = await asyncio.to_thread(Store, store_of(mirror))
     try:
         view, _ = await index_tree(store, mirror, tree, progress)
-        return await asyncio.to_thread(rank, view, query)
+        meaning = await meaning_of(view, summaries_of(mirror), query, embedder)
+        return await asyncio.to_thread(rank, view, query, meaning)
     finally:
         store.close()
 
 
-def context_of_folder(index: Path, root: Path, query: str, tokens: int, *, progress: Progress = silent) -> Context:
+async def meaning_of(view: View, path: Path, query: str, embedder: Embedder | None) -> Floats | None:
+    """How near each file's summary is to the task. None without a key or summaries, or when the service does not answer at once:
+    nothing ever waits for it."""
+    if embedder is None:
+        return None
+    try:
+        vectors = await asyncio.to_thread(_vectors, path)
+        if not vectors:
+            return None
+        async with asyncio.timeout(EMBEDDING_SECONDS):
+            asked = await embedder.embed((query[:MOST_EMBEDDED],), InputType.QUERY)
+        return await asyncio.to_thread(closeness, view, vectors, asked.vectors[0])
+    except (Transient, UserError, TimeoutError, ValueError):
+        return None
+
+
+def _vectors(path: Path) -> dict[str, bytes]:
+    if not path.exists():
+        return {}
+    held = Summaries(path)
+    try:
+        return held.vectors()
+    finally:
+        held.close()
+
+
+def context_of_folder(
+    index: Path,
+    root: Path,
+    query: str,
+    tokens: int,
+    *,
+    embedder: Embedder | None = None,
+    progress: Progress = silent,
+) -> Context:
     """The same for a plain folder; no git is run."""
     store = Store(index)
     try:
         view, _ = index_folder(store, root, progress)
-        made = context.plan(view, query)
+        meaning = asyncio.run(meaning_of(view, summaries_beside(index), query, embedder)) if embedder else None
+        made = context.plan(view, query, meaning)
         contents: dict[int, bytes] = {}
         for item in made.wanted:
             if view.items[item].document.state in READABLE:
@@ -62,12 +128,15 @@ def context_of_folder(index: Path, root: Path, query: str, tokens: int, *, progr
         store.close()
 
 
-def search_folder(index: Path, root: Path, query: str, *, progress: Progress = silent) -> tuple[Ranked, ...]:
+def search_folder(
+    index: Path, root: Path, query: str, *, embedder: Embedder | None = None, progress: Progress = silent
+) -> tuple[Ranked, ...]:
     """The same for a plain folder; no git is run."""
     store = Store(index)
     try:
         view, _ = index_folder(store, root, progress)
-        return rank(view, query)
+        meaning = asyncio.run(meaning_of(view, summaries_beside(index), query, embedder)) if embedder else None
+        return rank(view, query, meaning)
     finally:
         store.close()
 

@@ -130,7 +130,9 @@ async def plan(context: TaskContext, prepared: Prepared) -> Plan:
 async def _plan_brief(context: TaskContext, prepared: Prepared) -> str:
     spec = context.spec
     asked = clean_untrusted(f"{spec.title}\n\n{spec.request}")
-    shown = await retrieval.context_for(context.mirror, prepared.tree, asked.text, PLAN_CONTEXT_TOKENS)
+    shown = await retrieval.context_for(
+        context.mirror, prepared.tree, asked.text, PLAN_CONTEXT_TOKENS, embedder=context.services.embedder
+    )
     return render(
         "bot.stages.planning",
         "brief.md.j2",

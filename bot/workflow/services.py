@@ -10,6 +10,7 @@ from bot.domain.ids import TaskId
 from bot.domain.money import MicroUsd
 from bot.policy.engine import Policies
 from bot.policy.loops import LoopLimits
+from bot.providers.embedding.port import Embedder
 from bot.providers.forge.port import Forges, HookLog
 from bot.providers.llm.port import Effort, LanguageModel, Ledger
 from bot.providers.sandbox.port import Sandboxes
@@ -56,5 +57,7 @@ class Services:
     egress: tuple[str, ...] = ()
     setup_egress: tuple[str, ...] = ()
     """host:port pairs that a sandbox may reach always, and only while the repository's setup runs."""
+    embedder: Embedder | None = None
+    """Makes summaries count in ranking; None without a key."""
     isolation: str = ""
     """A sentence for every approval summary when isolation is weaker than the default; empty otherwise."""

@@ -27,5 +27,5 @@ class Embedder(Protocol):
     """Batches and bounded retries are the implementation's affair."""
 
     async def embed(self, texts: tuple[str, ...], kind: InputType) -> Embeddings:
-        """Raises Transient, or ValueError for a text above the model's limit."""
+        """Raises Transient, UserError when the key is refused, or ValueError for a text above the model's limit."""
         ...

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from voyageai import error as voyage_error
 from voyageai.client_async import AsyncClient
 
-from bot.domain.errors import Transient
+from bot.domain.errors import Transient, UserError
 from bot.domain.money import MicroUsd
 from bot.providers.embedding.port import Embeddings, InputType
 
@@ -79,6 +79,10 @@ class VoyageEmbedder:
                 )
             except _TEMPORARY as failure:
                 await self._wait(failure, tried)
+            except voyage_error.AuthenticationError as refusal:
+                raise UserError(
+                    "The embeddings service does not accept the key.", "Look at VOYAGE_API_KEY."
+                ) from refusal
             else:
                 return [array("b", vector).tobytes() for vector in answer.embeddings], answer.total_tokens
         raise Transient("the embedding service did not answer")

@@ -187,3 +187,8 @@ def test_an_index_of_an_earlier_version_is_built_anew_and_of_a_later_one_left_al
     database.execute(f"PRAGMA user_version={VERSION + 1}")
     with pytest.raises(IndexFault, match="newer"):
         Store(tmp_path / "index.db")
+
+
+def test_a_task_that_shares_no_word_with_the_files_finds_nothing(tmp_path: Path):
+    view, _ = indexed(tmp_path, put(tmp_path / "tree", PROJECT))
+    assert rank(view, "zzyzx qwrtp") == ()

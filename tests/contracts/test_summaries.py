@@ -1,0 +1,159 @@
+"""Summaries of files: offered before anything is spent, made through the real client on strict stand-ins, kept and resumed."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from bot.domain.errors import UserError
+from bot.domain.money import MicroUsd, from_dollars
+from bot.emulators import voyage
+from bot.emulators.anthropic import BrainAnswer, BrainRequest, Config, Endpoint, Text, running
+from bot.providers.embedding.voyage import VoyageEmbedder
+from bot.providers.llm.anthropic_batches import AnthropicBatches
+from bot.providers.llm.pricing import PriceBook
+from bot.retrieval import summarise
+from bot.retrieval.index import index_folder
+from bot.retrieval.rank import rank
+from bot.retrieval.service import meaning_of
+from bot.retrieval.store import Store
+from bot.retrieval.summaries import Summaries
+from bot.retrieval.view import View
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+FILLING = "".join(f"    value_{n} = {n}\n" for n in range(20))
+FILES = {
+    "app/a.py": f"def alpha():\n{FILLING}",
+    "app/b.py": f"def beta():\n{FILLING}",
+    "tests/test_a.py": f"def test_alpha():\n{FILLING}",
+    "app/tiny.py": "x = 1\n",
+}
+
+
+class Brain:
+    """Answers by what the prompt names."""
+
+    def answer(self, request: BrainRequest) -> BrainAnswer:
+        asked = str(request.messages)
+        return BrainAnswer(
+            (Text("Refunds money to customers." if "app/a.py" in asked else "Paints the sky with colours."),)
+        )
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def endpoint() -> AsyncIterator[Endpoint]:
+    async with running(Config(brain=Brain(), first_byte=0.0, batch_seconds=60.0)) as endpoint:
+        yield endpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """A small indexed folder and everything that summarises it."""
+
+    view: View
+    held: Summaries
+    batches: AsyncClosing
+    endpoint: Endpoint
+    path: Path
+
+    async def contents(self, items: list[int]) -> Mapping[int, bytes]:
+        return {item: FILES[self.view.paths[item]].encode() for item in items}
+
+    async def offer(self, dollars: float = 1.0) -> summarise.Offer:
+        return await summarise.offer(self.view, self.held, self.batches, self.contents, from_dollars(dollars))
+
+    def passing(self) -> Callable[[float], Awaitable[None]]:
+        """Instead of sleeping, the stand-in's clock is set forward."""
+
+        async def sleep(seconds: float) -> None:
+            self.endpoint.state.clock.advance(seconds)
+
+        return sleep
+
+
+AsyncClosing = AnthropicBatches
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def desk(endpoint: Endpoint, tmp_path: Path) -> AsyncIterator[Desk]:
+    endpoint.state.reset()
+    for name, text in FILES.items():
+        (tmp_path / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "tree" / name).write_text(text)
+    view, _ = index_folder(Store(tmp_path / "index.db"), tmp_path / "tree")
+    batches = AnthropicBatches(api_key=endpoint.api_key, base_url=endpoint.url, prices=PriceBook.load())
+    held = Summaries(tmp_path / "summaries.db")
+    yield Desk(view, held, batches, endpoint, tmp_path / "summaries.db")
+    held.close()
+    await batches.aclose()
+
+
+async def test_an_offer_names_code_files_and_its_bound_holds(desk: Desk) -> None:
+    offer = await desk.offer()
+    assert (offer.missing, len(offer.questions)) == (2, 2)
+    assert desk.endpoint.state.batches == {}
+    done = await summarise.run(desk.held, desk.batches, None, offer, sleep=desk.passing())
+    assert done.summaries == 2
+    billed = sum(charge.micro_dollars for charge in desk.endpoint.state.bill.charges)
+    assert 0 < billed == done.spent <= offer.worst
+    assert (await desk.offer()).missing == 0
+
+
+async def test_nothing_beyond_the_budget_is_offered_and_what_was_spent_counts(desk: Desk) -> None:
+    whole = await desk.offer()
+    assert len((await desk.offer(whole.worst / 1_000_000 * 0.6)).questions) == 1
+    assert (await desk.offer(0)).questions == ()
+    await summarise.run(
+        desk.held, desk.batches, None, await desk.offer(whole.worst / 1_000_000 * 0.6), sleep=desk.passing()
+    )
+    assert (await desk.offer(desk.held.spent() / 1_000_000)).questions == ()
+
+
+async def test_a_run_that_was_stopped_collects_its_batch_and_pays_once(desk: Desk) -> None:
+    class Stopped(Exception):  # noqa: N818
+        pass
+
+    async def stop(_seconds: float) -> None:
+        raise Stopped
+
+    with pytest.raises(Stopped):
+        await summarise.run(desk.held, desk.batches, None, await desk.offer(), sleep=stop)
+    again = Summaries(desk.path)
+    offer = await summarise.offer(desk.view, again, desk.batches, desk.contents, from_dollars(1))
+    assert (offer.under_way, offer.questions) == (1, ())
+    done = await summarise.run(again, desk.batches, None, offer, sleep=desk.passing())
+    again.close()
+    assert done.summaries == 2
+    assert len(desk.endpoint.state.batches) == 1
+
+
+async def test_a_batch_that_the_service_forgot_is_offered_anew(desk: Desk) -> None:
+    desk.held.submitted("msgbatch_gone", MicroUsd(1))
+    await summarise.run(desk.held, desk.batches, None, await desk.offer(), sleep=desk.passing())
+    assert len((await desk.offer()).questions) == 2
+
+
+async def test_a_key_that_is_refused_is_one_sentence(desk: Desk) -> None:
+    stranger = AnthropicBatches(api_key="wrong", base_url=desk.endpoint.url, prices=PriceBook.load())
+    with pytest.raises(UserError, match="does not take the batch"):
+        await summarise.run(desk.held, stranger, None, await desk.offer(), sleep=desk.passing())
+    await stranger.aclose()
+
+
+async def test_a_summary_brings_a_file_forward_that_shares_no_word_with_the_task(desk: Desk) -> None:
+    async with voyage.running(voyage.Config()) as vectors:
+        embedder = VoyageEmbedder(vectors.api_key, vectors.url, dimension=256)
+        done = await summarise.run(desk.held, desk.batches, embedder, await desk.offer(), sleep=desk.passing())
+        assert done.vectors == 2
+        task = "refunds of customers' money"
+        assert rank(desk.view, task) == ()
+        meaning = await meaning_of(desk.view, desk.path, task, embedder)
+        found = rank(desk.view, task, meaning)
+        assert (found[0].path, found[0].why[0]) == ("app/a.py", "its summary is near the task")
+        wrong = VoyageEmbedder("wrong", vectors.url, dimension=256)
+        assert await meaning_of(desk.view, desk.path, task, wrong) is None
+        assert await meaning_of(desk.view, desk.path.with_name("none.db"), task, embedder) is None
