@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
@@ -53,6 +54,12 @@ ROOT_FILES = {"README.md": "# shop\n", "shop.py": "price = 1\n", "stock.py": "st
 RUNS = TestReport("pytest", 0, 1.0, ())
 POLICIES = Path(__file__).parents[2] / "policies"
 _TRIES = 4
+
+
+@cache
+def shipped() -> Policies:
+    """The operator's rules as they are delivered, read once."""
+    return load_policies(POLICIES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,7 +354,7 @@ async def staged(
         stage.teams = teams
         first = stage.commit({**ROOT_FILES, **files})
         git.refs |= {"refs/heads/main": first, "refs/heads/decoy": first}
-        await stage.begin(policies or load_policies(POLICIES), 1)
+        await stage.begin(policies or shipped(), 1)
         try:
             yield stage
         finally:

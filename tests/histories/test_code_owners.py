@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bot.domain.repository import LandingMode
-from bot.policy.engine import Policies, check
-from bot.settings import load_policies
+from bot.policy.engine import Policies
 from tests.histories.history import History
-from tests.histories.stage import POLICIES, Mutant, staged
+from tests.histories.stage import Mutant, shipped, staged
 
 OWNERS = "* @nobody-at-all\n/feature.py @robin\n/stock.py @carl\n"
 
 
-def asking(**settings: object) -> Policies:
+def asking(**settings: Any) -> Policies:
     """The shipped rules with these limits changed."""
-    shipped = load_policies(POLICIES)
-    lines = [line for line in shipped.limits_text.splitlines() if line.partition(" ")[0] not in settings]
-    changed = [f"{name} = {str(value).lower()}" for name, value in settings.items()]
-    return check(shipped.sources, shipped.schema, "\n".join([*lines, *changed]))
+    return replace(shipped(), limits=replace(shipped().limits, **settings))
 
 
 @asynccontextmanager
@@ -142,7 +140,7 @@ async def test_a_team_is_asked_for_its_members_where_the_app_may_read_them(tmp_p
 
 
 async def test_shipped_off_and_without_owners_nothing_is_asked_for(tmp_path: Path):
-    async with playing(tmp_path / "off", load_policies(POLICIES), {"CODEOWNERS": "* @carl\n"}) as history:
+    async with playing(tmp_path / "off", shipped(), {"CODEOWNERS": "* @carl\n"}) as history:
         await approve(history, "rosa")
         assert history.pull.merged
     async with playing(tmp_path / "unowned", asking(code_owners=True), {"CODEOWNERS": "/stock.py @carl\n"}) as history:
@@ -157,7 +155,7 @@ async def test_a_repository_may_ask_for_its_owners_although_the_operator_does_no
         "unless { context.missing_owners.isEmpty() };\n"
     )
     files = {"CODEOWNERS": "* @carl\n", ".github/pullwright.cedar": rules}
-    async with playing(tmp_path, load_policies(POLICIES), files) as history:
+    async with playing(tmp_path, shipped(), files) as history:
         await approve(history, "rosa")
         assert not history.pull.merged
         assert "Our owners approve." in said(history)
@@ -166,7 +164,7 @@ async def test_a_repository_may_ask_for_its_owners_although_the_operator_does_no
 
 
 async def test_a_readers_review_takes_nothing_away_from_an_approval_that_stands(tmp_path: Path):
-    async with staged(tmp_path, Mutant(), load_policies(POLICIES)) as stage:
+    async with staged(tmp_path, Mutant(), shipped()) as stage:
         history = History(stage, LandingMode.READY)
         await history.begin()
         await history.deliver_all()
