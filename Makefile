@@ -1,6 +1,6 @@
 # Every target sets up what it needs; nothing has to be installed by hand.
 .DEFAULT_GOAL := help
-.PHONY: test-ordinary test-live fuzz-importer crash histories gate-histories help setup demo test check lint types architecture unit contracts test-tools attacks scenarios test-real serve bench-retrieval bench-index bench-sandbox bench-custody lock clean
+.PHONY: test-ordinary test-live fuzz-importer crash histories gate-histories help setup demo test check lint types architecture unit contracts test-tools attacks scenarios test-real serve bench-retrieval bench-index bench-rebuilds bench-sandbox bench-custody lock clean
 BIN := .venv/bin
 PYTEST := $(BIN)/pytest -q -n 2 --dist loadfile
 
@@ -78,6 +78,9 @@ bench-retrieval: setup ## Files to change, found on public issues (DATA=rows.jso
 
 bench-index: setup ## First index, a commit of 10 files, queries, memory and disk, beside parsing alone and ctags (FILES="1000 10000 50000")
 	@$(BIN)/python -m bench.index $(foreach files,$(FILES),--files $(files))
+
+bench-rebuilds: setup ## One context, rebuilt N times in fresh processes: how many distinct texts (DIR=folder QUERY="…" N=100)
+	@$(BIN)/python -m bench.rebuilds "$(DIR)" "$(QUERY)" --times $(or $(N),100)
 
 bench-sandbox: setup ## What a sandbox costs, fifty at once, and what is left after five hundred
 	@$(BIN)/python -m bench.sandbox
