@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 _CHUNK = 32 << 10
+_WIDE_CHUNK, _WIDE_PIPE = 512 << 10, 1 << 20
 _QUEUE = 64
 _QUIET_SECONDS = 0.25
 
@@ -121,6 +122,7 @@ class Process:
         self._outputs = dict(outputs)
         self._pumps: list[asyncio.Task[None]] = []
         self._subscribers: set[Subscriber] = set()
+        self._chunk = _CHUNK
         self._produced = 0
         self._held = 0
         self._deadline: asyncio.TimerHandle | None = None
@@ -142,6 +144,13 @@ class Process:
             self.resize(size)
         except OSError:
             return
+
+    def widen(self) -> None:
+        """For a command that moves much: wider pipes, larger pieces, fewer turns. What the machine does not grant stays as it is."""
+        self._chunk = _WIDE_CHUNK
+        for fd in (*self._outputs.values(), *(() if self._stdin is None else (self._stdin,))):
+            with suppress(OSError):
+                fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, _WIDE_PIPE)
 
     def resize(self, size: TerminalSize) -> None:
         """Raises OSError when it is on no terminal, or is over."""
@@ -232,7 +241,7 @@ class Process:
         try:
             while True:
                 try:
-                    data = os.read(fd, _CHUNK)
+                    data = os.read(fd, self._chunk)
                 except BlockingIOError:
                     await _wait(fd)
                     continue

@@ -163,6 +163,7 @@ async def _tar(sandbox: Sandbox, arguments: tuple[str, ...], *, stdin: bool) -> 
         process, subscriber = await sandbox.spawn(Command("/bin/tar", arguments, {"TAR_OPTIONS": ""}, "/", stdin=stdin))
     except AgentRefused as refused:
         raise NotKept(f"tar does not start: {refused}") from None
+    process.widen()
     sandbox.expire(process, _SECONDS)
     return process, subscriber
 
