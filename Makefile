@@ -1,6 +1,6 @@
 # Every target sets up what it needs; nothing has to be installed by hand.
 .DEFAULT_GOAL := help
-.PHONY: test-ordinary test-live fuzz-importer crash histories gate-histories help setup demo test check lint types architecture unit contracts test-tools attacks scenarios test-real serve bench-retrieval bench-index bench-rebuilds bench-sandbox bench-custody lock clean
+.PHONY: test-ordinary test-live fuzz-importer crash histories gate-histories help setup demo test check lint types architecture unit contracts test-tools attacks scenarios test-real serve bench-retrieval bench-index bench-rebuilds bench-sandbox bench-custody bench-webhook lock clean
 BIN := .venv/bin
 PYTEST := $(BIN)/pytest -q -n 2 --dist loadfile
 
@@ -84,6 +84,9 @@ bench-rebuilds: setup ## One context, rebuilt N times in fresh processes: how ma
 
 bench-sandbox: setup ## What a sandbox costs, fifty at once, and what is left after five hundred
 	@$(BIN)/python -m bench.sandbox
+
+bench-webhook: setup ## Deliveries at a steady rate against pullwright serve (RATE=200 SECONDS=10)
+	@$(BIN)/python -m bench.webhook --rate $(or $(RATE),200) --seconds $(or $(SECONDS),10)
 
 bench-custody: setup ## A repository of 6,000 files into a sandbox, and its change out again
 	@$(BIN)/python -m bench.custody

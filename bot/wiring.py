@@ -52,12 +52,14 @@ def build(settings: Settings, sandbox: SandboxEndpoint) -> Application:
     """Connect everything. Nothing is started and nothing outside is called yet, but the store is opened."""
     settings.home.mkdir(parents=True, exist_ok=True)
     store = open_store(settings.database())
-    services = _services(settings, sandbox, store, AppCredentials(settings.app_id, settings.private_key()))
+    credentials = AppCredentials(settings.app_id, settings.private_key())
+    services = _services(settings, sandbox, store, credentials)
     engine = Engine(
         services,
         EngineSettings(
             settings.engine_database(), settings.executor_id, settings.polling_seconds, settings.tasks_at_once
         ),
+        GithubForges(credentials, base_url=settings.github_api_url),
     )
     return Application(settings, store, services, engine)
 

@@ -64,7 +64,7 @@ async def running(settings: Settings) -> AsyncIterator[Serving]:
         await asyncio.to_thread(application.engine.launch)
         stack.push_async_callback(_close, application.engine)
         url = await stack.enter_async_context(_listening(settings, application))
-        for work in (_sweep(application), _recover_missed(application)):
+        for work in (application.engine.attend(), _sweep(application), _recover_missed(application)):
             stack.callback(asyncio.create_task(work).cancel)
         log.info("serving", url=url)
         yield Serving(url, application)

@@ -15,11 +15,13 @@ from dbos import error as dbos_error
 from bot.domain.ids import DeliveryId, TaskId
 from bot.domain.plan import Plan
 from bot.domain.task import Ending, Stage, TaskSpec
+from bot.providers.forge.port import Forges
 from bot.providers.store.port import Delivery
 from bot.workflow import intake, missed, review, segments, showing, task, telling, texts
 from bot.workflow.building import Progress
 from bot.workflow.context import TaskContext
 from bot.workflow.journal import DbosJournal, TaskEnded
+from bot.workflow.reception import Reception
 from bot.workflow.records import (
     Adopted,
     AdoptOrder,
@@ -48,8 +50,14 @@ APPLICATION_VERSION = "pullwright-1"
 REVIEW_SECONDS = 30 * 86_400
 INBOX = "inbox"
 _ENDED = "pullwright:ended"
+_ROUTE_ATTEMPTS = 3
+_ROUTE_ENDED = frozenset({"SUCCESS", "ERROR", "MAX_RECOVERY_ATTEMPTS_EXCEEDED", "CANCELLED"})
 
 log = structlog.get_logger()
+
+
+def _route_id(delivery: DeliveryId, attempt: int) -> str:
+    return f"gh:{delivery}:{attempt}" if attempt else f"gh:{delivery}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +74,13 @@ class EngineSettings:
 class Engine:
     """Launch once per process; accepts deliveries and carries tasks to their end."""
 
-    def __init__(self, services: Services, settings: EngineSettings) -> None:
+    def __init__(self, services: Services, settings: EngineSettings, desk: Forges) -> None:
+        """`desk` is GitHub as the door's event loop asks it; `services.forges` belongs to the loop of the workflows."""
         self._services = services
         self._settings = settings
         self._values = Values(services.home / "values")
         self._queues: dict[str, Queue] = {}
+        self._reception = Reception(services, desk, self._queue_delivery)
 
     # life
 
@@ -108,26 +118,43 @@ class Engine:
     # receiving
 
     async def accept(self, delivery: Delivery) -> bool:
-        """Store the delivery, then queue it. False for one that is here already."""
-        fresh = await self._services.deliveries.accept(delivery)
-        if fresh:
-            await self._queue_delivery(delivery.id)
-        return fresh
+        """Store the delivery, to be looked at soon. False for one that is here already."""
+        return await self._reception.accept(delivery)
+
+    async def attend(self) -> None:
+        """Look at what was accepted, for as long as the product runs."""
+        await self._reception.work()
 
     async def sweep(self) -> int:
         """Queue every delivery that was stored and never finished (a crash between the two)."""
-        waiting = await self._services.deliveries.unfinished()
+        stored = await self._services.deliveries.unfinished()
+        waiting = [delivery for delivery in stored if delivery not in self._reception.waiting]
         for delivery in waiting:
-            await self._queue_delivery(delivery)
+            await self._queue_again(delivery)
         return len(waiting)
 
     async def recover_missed(self) -> int:
         """Ask GitHub for the deliveries that met nobody while nothing served; how many."""
         return await missed.recover(self._services.hook_log, self._services.deliveries)
 
-    async def _queue_delivery(self, delivery: DeliveryId) -> None:
-        with SetWorkflowID(f"gh:{delivery}"):
+    async def _queue_delivery(self, delivery: DeliveryId, attempt: int = 0) -> None:
+        with SetWorkflowID(_route_id(delivery, attempt)):
             await self._queues["intake"].enqueue_async(self._route, str(delivery))
+
+    async def _queue_again(self, delivery: DeliveryId) -> None:
+        """A workflow that ended without finishing its delivery is not run again under its name: the next one gets another.
+
+        Whatever the ended one has done is found done: tasks, messages and answers carry the delivery's own mark.
+        """
+        for attempt in range(_ROUTE_ATTEMPTS):
+            status = await DBOS.get_workflow_status_async(_route_id(delivery, attempt))
+            if status is None:
+                await self._queue_delivery(delivery, attempt)
+                return
+            if status.status not in _ROUTE_ENDED:
+                return
+        log.error("delivery given up", delivery=delivery, attempts=_ROUTE_ATTEMPTS)
+        await self._services.deliveries.finish(delivery, f"given up after {_ROUTE_ATTEMPTS} attempts; the log says why")
 
     # workflows
 

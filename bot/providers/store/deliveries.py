@@ -12,6 +12,7 @@ from bot.providers.store.port import Delivery
 from bot.providers.store.schema import DELIVERIES
 
 _NOTE_LENGTH = 2_000
+_NEW = insert(DELIVERIES)
 
 
 def body_key(event: str, body: bytes) -> str:
@@ -27,17 +28,17 @@ class SqlDeliveries:
 
     async def accept(self, delivery: Delivery) -> bool:
         """Store it. False: this id, or a byte-equal body of the same event, is already here (replay)."""
-        row = insert(DELIVERIES).values(
-            id=delivery.id,
-            event=delivery.event,
-            body=delivery.body,
-            body_key=body_key(delivery.event, delivery.body),
-            received_at=delivery.received_at,
-            finished=False,
-            note="",
-        )
+        row = {
+            "id": delivery.id,
+            "event": delivery.event,
+            "body": delivery.body,
+            "body_key": body_key(delivery.event, delivery.body),
+            "received_at": delivery.received_at,
+            "finished": False,
+            "note": "",
+        }
         try:
-            await self._database.write(lambda connection: connection.execute(row))
+            await self._database.write(lambda connection: connection.execute(_NEW, row))
         except Taken:
             return False
         return True

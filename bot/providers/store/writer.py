@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 from sqlalchemy import Connection, Engine
 
@@ -100,7 +102,22 @@ class Writer:
         outcomes: list[_Outcome] = []
         with self._engine.begin() as connection:
             for job in batch:
-                with _Outcome(self._fatal) as outcome, connection.begin_nested():
+                with _Outcome(self._fatal) as outcome, _savepoint(connection):
                     outcome.value = job.work(connection)
                 outcomes.append(outcome)
         return outcomes
+
+
+@contextmanager
+def _savepoint(connection: Connection) -> Iterator[None]:
+    """What SQLAlchemy's own would do, without compiling three statements for each job."""
+    driver = cast("sqlite3.Connection", connection.connection.dbapi_connection)
+    driver.execute("SAVEPOINT job")
+    try:
+        yield
+    except BaseException:
+        if driver.in_transaction:
+            driver.execute("ROLLBACK TO job")
+            driver.execute("RELEASE job")
+        raise
+    driver.execute("RELEASE job")

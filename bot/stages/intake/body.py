@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+import re
 from dataclasses import dataclass
 
 DEEPEST = 64
 _LONGEST_INTEGER = 20
+_ESCAPED_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+"""Halves of characters can only come as escapes: UTF-8 has none."""
 
 JsonObject = dict[str, object]
 
@@ -44,7 +46,11 @@ def read_body(raw: bytes) -> JsonObject | BodyFault:
         return BodyFault("the body is not JSON")
     if not isinstance(value, dict):
         return BodyFault("the body is not an object")
-    return next(_faults(value), value)
+    if _too_deep(value):
+        return BodyFault("the body is nested too deeply")
+    if _ESCAPED_HALF.search(raw) and not _is_whole(value):
+        return BodyFault("a text of the body holds half a character")
+    return value
 
 
 def _object(pairs: list[tuple[str, object]]) -> JsonObject:
@@ -71,27 +77,20 @@ def _constant(text: str) -> float:
     raise _Refused(f"{text} is not a JSON number")
 
 
-def _faults(top: JsonObject) -> Iterator[BodyFault]:
-    """What only shows in the value: depth, and halves of characters."""
-    waiting: list[tuple[object, int]] = [(top, 1)]
-    while waiting:
-        value, depth = waiting.pop()
-        if depth > DEEPEST:
-            yield BodyFault("the body is nested too deeply")
-        if isinstance(value, str) and not _is_whole(value):
-            yield BodyFault("a text of the body holds half a character")
-        elif isinstance(value, list):
-            waiting.extend((each, depth + 1) for each in value)
-        elif isinstance(value, dict):
-            waiting.extend((each, depth) for each in value)
-            waiting.extend((each, depth + 1) for each in value.values())
+def _too_deep(top: JsonObject) -> bool:
+    level: list[JsonObject | list[object]] = [top]
+    for _ in range(DEEPEST):
+        inside = (each for value in level for each in (value.values() if isinstance(value, dict) else value))
+        level = [each for each in inside if isinstance(each, dict | list)]
+        if not level:
+            return False
+    return True
 
 
-def _is_whole(text: str) -> bool:
-    if text.isascii():
-        return True
+def _is_whole(value: JsonObject) -> bool:
+    """Whether every text in it can be written down."""
     try:
-        text.encode("utf-8")
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:
         return False
     return True

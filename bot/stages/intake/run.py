@@ -25,8 +25,33 @@ class _Known:
     triggered: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """What the decision hangs on yet: the right of whoever did this."""
+
+    event: Event
+    facts: IntakeFacts
+
+
 async def decide_delivery(delivery: Delivery, *, forges: Forges, tasks: Tasks, settings: IntakeSettings) -> Action:
     """What to do about a stored delivery. Reads as little as the decision needs; raises Transient, never for the payload's sake."""
+    seen = await _look(delivery, forges, tasks, settings)
+    if not isinstance(seen, _Open):
+        return seen
+    try:
+        permission = await _permission(forges, seen.event)
+    except ForgeGone as gone:
+        return Nothing(f"the App has no access to this repository ({gone})")
+    return decide(seen.event, replace(seen.facts, permission=permission))
+
+
+async def glance(delivery: Delivery, *, forges: Forges, tasks: Tasks, settings: IntakeSettings) -> Action | None:
+    """The same decision where our own tables suffice for it; None where GitHub has to be asked about somebody."""
+    seen = await _look(delivery, forges, tasks, settings)
+    return None if isinstance(seen, _Open) else seen
+
+
+async def _look(delivery: Delivery, forges: Forges, tasks: Tasks, settings: IntakeSettings) -> Action | _Open:
     payload = read_body(delivery.body)
     if isinstance(payload, BodyFault):
         return Nothing(payload.reason)
@@ -48,12 +73,7 @@ async def decide_delivery(delivery: Delivery, *, forges: Forges, tasks: Tasks, s
         latest=_spec(known.latest),
         triggered=known.triggered,
     )
-    if needs_permission(event, facts):
-        try:
-            facts = replace(facts, permission=await _permission(forges, event))
-        except ForgeGone as gone:
-            return Nothing(f"the App has no access to this repository ({gone})")
-    return decide(event, facts)
+    return _Open(event, facts) if needs_permission(event, facts) else decide(event, facts)
 
 
 async def _known(tasks: Tasks, subject: Subject, named: str | None) -> _Known:
