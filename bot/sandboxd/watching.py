@@ -13,7 +13,8 @@ from bot.sandboxd.sandbox import Sandbox
 
 _HEAD = struct.Struct("iIII")
 _BUFFER = 64 << 10
-_DIRECTORY = 0x40000000
+_DIRECTORY, _IGNORED = 0x40000000, 0x8000
+_MOST_FOLDERS = 16_384
 _KINDS = ((0x100 | 0x80, "create"), (0x2, "write"), (0x200 | 0x400, "remove"), (0x40, "rename"), (0x4, "chmod"))
 """By inotify's masks, as fsnotify names them: what is moved in is created, what is moved out renamed."""
 
@@ -47,7 +48,7 @@ class Watch:
     def _learn(self, told: object, below: str) -> None:
         for row in told if isinstance(told, list) else []:
             match row:
-                case [int(number), str(folder)]:
+                case [int(number), str(folder)] if len(self._folders) < _MOST_FOLDERS:
                     self._folders[number] = os.path.join(below, folder) if folder else below  # noqa: PTH118 - not of this machine
 
     async def next(self, seconds: float) -> list[Event]:
@@ -69,7 +70,7 @@ class Watch:
 
     async def _events(self, data: bytes) -> AsyncIterator[Event]:
         for number, mask, name in _records(data):
-            folder = self._folders.get(number)
+            folder = self._folders.pop(number, None) if mask & _IGNORED else self._folders.get(number)
             if folder is None or not name:
                 continue
             path = f"{folder}/{name}" if folder else name
