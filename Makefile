@@ -88,7 +88,7 @@ bench-sandbox: setup ## What a sandbox costs, fifty at once, and what is left af
 bench-webhook: setup ## Deliveries at a steady rate against pullwright serve (RATE=200 SECONDS=10)
 	@$(BIN)/python -m bench.webhook --rate $(or $(RATE),200) --seconds $(or $(SECONDS),10)
 
-bench-custody: setup ## A repository of 6,000 files into a sandbox, and its change out again
+bench-custody: setup ## A repository of 6,000 files into a sandbox, into a second one from what was kept, and its change out again
 	@$(BIN)/python -m bench.custody
 
 lock: setup ## Lock the dependencies anew, with hashes

@@ -40,11 +40,11 @@ _BUILT_IN_PLACE = re.compile(
 def setup_files(commands: Sequence[str], paths: Iterable[str], declared: Sequence[str]) -> frozenset[str] | None:
     """The paths, of those given, that the result of these commands depends on; None: on every one.
 
-    `declared` are the repository's own patterns, which are taken at their word.
+    `declared` are the repository's own patterns, which are taken at their word, unless they match nothing.
     """
     known = frozenset(paths)
     if declared:
-        return frozenset(path for path in known if any(fnmatchcase(path, pattern) for pattern in declared))
+        return frozenset(path for path in known if any(fnmatchcase(path, pattern) for pattern in declared)) or None
     chosen = {path for path in known if is_dependency_file(path)}
     for command in commands:
         for part in re.split(r"&&|;|\n", command):

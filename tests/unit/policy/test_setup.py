@@ -78,3 +78,7 @@ def test_the_repositorys_own_patterns_are_taken_at_their_word() -> None:
     assert setup_files(("make deps",), PATHS, ("requirements/*.txt", "scripts/*")) == frozenset(
         {"requirements/dev.txt", "scripts/setup.sh"}
     )
+
+
+def test_patterns_that_match_no_file_are_a_slip_and_not_a_reason_to_keep_for_ever() -> None:
+    assert setup_files(("npm ci",), PATHS, ("requirement/*.txt",)) is None
