@@ -113,11 +113,12 @@ def _savepoint(connection: Connection) -> Iterator[None]:
     """What SQLAlchemy's own would do, without compiling three statements for each job."""
     driver = cast("sqlite3.Connection", connection.connection.dbapi_connection)
     driver.execute("SAVEPOINT job")
+    kept = False
     try:
         yield
-    except BaseException:
-        if driver.in_transaction:
-            driver.execute("ROLLBACK TO job")
+        kept = True
+    finally:
+        if driver.in_transaction:  # SQLite itself takes everything back when the disk is full
+            if not kept:
+                driver.execute("ROLLBACK TO job")
             driver.execute("RELEASE job")
-        raise
-    driver.execute("RELEASE job")
