@@ -64,7 +64,7 @@ async def running(settings: Settings) -> AsyncIterator[Serving]:
         await asyncio.to_thread(application.engine.launch)
         stack.push_async_callback(_close, application.engine)
         url = await stack.enter_async_context(_listening(settings, application))
-        for work in (application.engine.attend(), _sweep(application), _recover_missed(application)):
+        for work in (_attend(application.engine), _sweep(application), _recover_missed(application)):
             stack.callback(asyncio.create_task(work).cancel)
         log.info("serving", url=url)
         yield Serving(url, application)
@@ -97,6 +97,17 @@ def admitted(endpoint: Endpoint, *, weaker: bool) -> SandboxEndpoint:
         hint = "To serve all the same, set PULLWRIGHT_WEAKER_ISOLATION=true: every approval summary will say so."
         raise UserError(endpoint.shortfall, hint)
     return SandboxEndpoint(endpoint.api_url, endpoint.sandbox_url, endpoint.api_key, endpoint.shortfall)
+
+
+async def _attend(engine: Engine) -> None:
+    """The desk stays open: a fault there is reported, and the sweep brings back what it left."""
+    while True:
+        work = asyncio.create_task(engine.attend())
+        try:
+            await asyncio.wait({work})
+        finally:
+            work.cancel()
+        log.error("a delivery was not looked at", exc_info=work.exception())
 
 
 async def _sweep(application: Application) -> None:

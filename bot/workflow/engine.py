@@ -122,7 +122,7 @@ class Engine:
         return await self._reception.accept(delivery)
 
     async def attend(self) -> None:
-        """Look at what was accepted, for as long as the product runs."""
+        """Look at what was accepted, until a fault: begin it anew then."""
         await self._reception.work()
 
     async def sweep(self) -> int:

@@ -53,14 +53,13 @@ class Reception:
         return fresh
 
     async def work(self) -> None:
-        """Look at what waits, one after another, for as long as the product runs."""
+        """Look at what waits, one after another. A fault ends it; whoever runs it begins it anew, and the sweep finds what it left."""
         while True:
             delivery = await self._line.get()
             try:
                 await self._look_at(delivery)
-            except Exception:  # the desk must not close: the sweep brings what is left back
-                log.exception("delivery not looked at", delivery=delivery)
-            self.waiting.discard(delivery)
+            finally:
+                self.waiting.discard(delivery)
 
     async def _look_at(self, identifier: DeliveryId) -> None:
         action = await self._glance(identifier)
