@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,7 +24,7 @@ STATE = f"{HOME}/.pullwright"
 
 MAX_TREE_BYTES = 1 << 30
 MAX_TREE_FILES = 200_000
-PART_BYTES = 48 << 20
+PART_BYTES = 8 << 20
 _SETTLING_ROUNDS = 2
 _SCRIPT = f"{STATE}/inside.pyz"
 _MAIN = "import sys\nfrom bot.custody.inside.main import main\nsys.exit(main())\n"
@@ -81,8 +82,19 @@ async def _likely_missing(mirror: Mirror, sandbox: Sandbox, entries: Sequence[Tr
 async def _give(mirror: Mirror, sandbox: Sandbox, blobs: Iterable[BlobId], sizes: dict[BlobId, int]) -> int:
     """Upload contents for the script; in how many parts."""
     parts = list(_parts(blobs, sizes))
-    for number, part in enumerate(parts):
-        await sandbox.write(f"{STATE}/part-{number}", await mirror.batch(part))
+    uploading: asyncio.Task[None] | None = None
+    try:
+        for number, part in enumerate(parts):
+            data = await mirror.batch(part)  # while the part before is on its way
+            if uploading is not None:
+                await uploading
+            uploading = asyncio.create_task(sandbox.write(f"{STATE}/part-{number}", data))
+        if uploading is not None:
+            await uploading
+    finally:
+        if uploading is not None and not uploading.done():
+            uploading.cancel()
+            await asyncio.wait({uploading})
     return len(parts)
 
 

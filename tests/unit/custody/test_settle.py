@@ -13,6 +13,7 @@ from bot.custody.importer import capture
 from bot.custody.mirror import Mirror
 from bot.domain.change import FileMode
 from bot.domain.ids import CommitId, TreeId
+from bot.providers.sandbox.port import SandboxLost
 from tests.unit.custody.local import Clone, LocalSandbox
 
 FIRST: dict[str, str | bytes] = {
@@ -164,3 +165,26 @@ async def test_an_answer_that_asks_for_foreign_content_is_refused(
     lying.wanted, lying.tree = (await mirror.entries(other))[0].blob.encode(), other.encode()
     with pytest.raises(TreeMismatch):
         await settle(mirror, lying, other)
+
+
+class Losing(LocalSandbox):
+    """Is gone when one of the uploads arrives."""
+
+    async def write(self, path: str, data: bytes) -> None:
+        if path.endswith("part-1"):
+            raise SandboxLost("gone")
+        await super().write(path, data)
+
+
+async def test_a_large_tree_goes_in_in_parts_and_a_loss_on_the_way_is_told(
+    clone: Clone, mirror: Mirror, sandbox: LocalSandbox
+) -> None:
+    large = {f"large-{number}": bytes([number]) * (5 << 20) for number in range(3)}
+    commit = await mirror.from_directory(clone.path, clone.commit({**large, "small": "s\n"}))
+    tree = await mirror.tree_of(commit)
+    await populate(mirror, sandbox, tree)
+    for name, data in large.items():
+        assert on_disk(sandbox.work / name)[1] == data
+    assert sorted(path.name for path in sandbox.root.joinpath(".pullwright").glob("part-*")) == []
+    with pytest.raises(SandboxLost):
+        await populate(mirror, Losing(sandbox.root), tree)
