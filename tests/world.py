@@ -27,6 +27,7 @@ from bot.emulators.anthropic.state import Config as AnthropicConfig
 from bot.emulators.github import server as github
 from bot.emulators.github.config import Config as GithubConfig
 from bot.emulators.github.config import LabelSeed, RepositorySeed, Seed, UserSeed
+from tests.contracts.recording import Recorder
 
 T = TypeVar("T")
 
@@ -243,8 +244,10 @@ async def world(
 ) -> AsyncIterator[World]:
     """The stand-ins up, the product started. `files` is the repository's content; `settings` more environment for the product.
 
-    `more` are further repositories by full name (`World.at`); `around` may put a listener around GitHub's stand-in.
+    `more` are further repositories by full name (`World.at`); `around` may put a listener around GitHub's stand-in. At the end, all
+    that the product asked of GitHub and was answered has to fit GitHub's own description.
     """
+    recorder = Recorder()
     label = LabelSeed(LABEL, "5319e7", "Hand this to the agent")
     first = RepositorySeed(
         REPOSITORY, files=str(files) if contents is None else None, contents=contents or {}, labels=(label,)
@@ -252,7 +255,9 @@ async def world(
     others = [RepositorySeed(name, contents=content, labels=(label,)) for name, content in (more or {}).items()]
     async with AsyncExitStack() as stack:
         hub = await stack.enter_async_context(
-            github.running(GithubConfig(seed=Seed(users=USERS, repositories=(first, *others))), around)
+            github.running(
+                GithubConfig(seed=Seed(users=USERS, repositories=(first, *others))), lambda app: recorder(around(app))
+            )
         )
         model = await stack.enter_async_context(anthropic.running(AnthropicConfig(brain=brain)))
         client = await stack.enter_async_context(httpx.AsyncClient(timeout=30, trust_env=False))
@@ -284,3 +289,4 @@ async def world(
         if started:
             await made.start()
         yield made
+    assert not recorder.faults, "\n".join(recorder.faults)

@@ -41,6 +41,8 @@ class Recorder:
 
     def _judge(self, scope: Scope, asked: bytes, answered: list[Message]) -> None:
         asked_with = {name.decode().lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        if not answered:
+            return  # whoever stands around the stand-in kept its answer back
         headers = {name.decode().lower(): value.decode("latin-1") for name, value in answered[0]["headers"]}
         if "x-stand-in-fault" in headers:
             return
