@@ -6,6 +6,7 @@ import asyncio
 import getpass
 import hashlib
 import json
+import socket
 import sys
 import time
 from collections.abc import Callable
@@ -109,7 +110,8 @@ def _spec(settings: Settings, request: Request) -> tuple[TaskSpec, str]:
     if branch is None:
         raise UserError("No branch is checked out.", "Name one: --base main.")
     root = request.clone.resolve()
-    number = int(hashlib.sha256(str(root).encode("utf-8", "surrogateescape")).hexdigest()[:12], 16)
+    here = f"{socket.gethostname()}:{root}"  # so that what a sandbox service keeps for it is nobody else's
+    number = int(hashlib.sha256(here.encode("utf-8", "surrogateescape")).hexdigest()[:12], 16)
     reference = RepositoryRef(RepositoryId(number), f"local/{root.name}", InstallationId(0))
     title = request.task.strip().splitlines()[0][:TITLE]
     spec = TaskSpec(
