@@ -72,7 +72,7 @@ class Settings(BaseSettings):
     )
     weaker_isolation: bool = Field(
         default=False,
-        description="serve although no control group bounds local sandboxes; every approval summary then says so",
+        description="serve where local sandboxes run without a system call filter; every approval summary then says so",
     )
     policies: Path = Field(default=PROJECT / "policies", description="directory of the policies")
     tasks_at_once: int = Field(default=4, ge=1, description="segments that run at once in this process")

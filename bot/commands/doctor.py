@@ -61,14 +61,14 @@ async def _sandbox(settings: Settings) -> Finding:
     if shutil.which("bwrap") is None:
         return Finding("sandboxes", "bubblewrap is missing", blocks=True, hint="apt-get install bubblewrap")
     try:
-        async with running(Config(settings.home, "doctor-probe-key")) as endpoint:
+        async with running(Config(settings.home, "doctor-probe-key", weaker=settings.weaker_isolation)) as endpoint:
             shortfall = endpoint.shortfall
     except IsolationUnavailable as refusal:
         return Finding("sandboxes", str(refusal), blocks=True)
-    return isolation(shortfall, weaker=settings.weaker_isolation)
+    return isolation(shortfall)
 
 
-def isolation(shortfall: str, *, weaker: bool) -> Finding:
+def isolation(shortfall: str) -> Finding:
     """The level of local sandboxes that pass their probe."""
     level = (
         "local: a Linux namespace of everything, an unprivileged user, filtered system calls, no network but the hosts you allow, "
@@ -76,10 +76,9 @@ def isolation(shortfall: str, *, weaker: bool) -> Finding:
     )
     if not shortfall:
         return Finding("sandboxes", f"{level}; memory, processes and processor time bounded by control groups")
-    if weaker:
-        return Finding("sandboxes", f"{level}; weaker, as PULLWRIGHT_WEAKER_ISOLATION allows", hint=shortfall)
-    hint = f"{shortfall} Or set PULLWRIGHT_WEAKER_ISOLATION=true; every approval summary will say so."
-    return Finding("sandboxes", f"{level}; weaker than it should be", blocks=True, hint=hint)
+    return Finding(
+        "sandboxes", f"{level}; weaker than it could be", hint=f"{shortfall} Every approval summary says so."
+    )
 
 
 def egress(settings: Settings) -> Finding:

@@ -19,7 +19,6 @@ from bot.domain.errors import Transient, UserError
 from bot.providers.forge.port import ForgeGone, ForgeRefused
 from bot.sandboxd.errors import IsolationUnavailable
 from bot.sandboxd.serve import Config as SandboxConfig
-from bot.sandboxd.serve import Endpoint
 from bot.sandboxd.serve import running as running_sandboxes
 from bot.settings import Settings
 from bot.telemetry import configure
@@ -85,18 +84,11 @@ async def sandboxes(settings: Settings) -> AsyncIterator[SandboxEndpoint]:
         yield SandboxEndpoint(api_url, settings.e2b_sandbox_url, key)
         return
     try:
-        async with running_sandboxes(SandboxConfig(settings.home, secrets.token_urlsafe(24))) as endpoint:
-            yield admitted(endpoint, weaker=settings.weaker_isolation)
+        config = SandboxConfig(settings.home, secrets.token_urlsafe(24), weaker=settings.weaker_isolation)
+        async with running_sandboxes(config) as endpoint:
+            yield SandboxEndpoint(endpoint.api_url, endpoint.sandbox_url, endpoint.api_key, endpoint.shortfall)
     except IsolationUnavailable as refusal:
         raise UserError(str(refusal)) from refusal
-
-
-def admitted(endpoint: Endpoint, *, weaker: bool) -> SandboxEndpoint:
-    """The local server as the product uses it. Raises UserError when less bounds its sandboxes than should, unless that is wanted."""
-    if endpoint.shortfall and not weaker:
-        hint = "To serve all the same, set PULLWRIGHT_WEAKER_ISOLATION=true: every approval summary will say so."
-        raise UserError(endpoint.shortfall, hint)
-    return SandboxEndpoint(endpoint.api_url, endpoint.sandbox_url, endpoint.api_key, endpoint.shortfall)
 
 
 async def _attend(engine: Engine) -> None:

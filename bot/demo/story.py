@@ -117,7 +117,6 @@ async def _set_up(options: DemoOptions, home: Path) -> AsyncIterator[Stage]:
             database_url="",
             executor_id="demo",
             polling_seconds=0.15,
-            weaker_isolation=True,
         )
         settings, state = await _model(options, settings, stack)
         serving = await stack.enter_async_context(running(settings))

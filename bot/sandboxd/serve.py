@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -37,6 +38,10 @@ class Config:
     port: int = 0
     limits: Limits = field(default_factory=Limits)
     outside: Outside = field(default_factory=Outside)
+    machine: str = field(default_factory=lambda: os.uname().machine)
+    """The processor; there are system call filters for x86-64 and ARM64."""
+    weaker: bool = False
+    """Serve although the system call filter is missing or leaves something open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +63,18 @@ async def running(config: Config) -> AsyncIterator[Endpoint]:
     from bot.sandboxd.app import build  # noqa: PLC0415 - the SDK and the web stack load only when something is served
 
     templates = _templates(config)
-    launcher = await asyncio.to_thread(Launcher, templates.values(), config.limits)
+    launcher = await asyncio.to_thread(
+        Launcher, templates.values(), config.limits, machine=config.machine, weaker=config.weaker
+    )
     snapshots = Snapshots(config.home / "snapshots", config.limits)
     registry = Registry(templates.values(), config.limits, launcher, snapshots, config.outside)
     try:
-        await prove_isolation(launcher, next(iter(templates.values())))
+        weakness = await prove_isolation(launcher, next(iter(templates.values())), weaker=config.weaker)
+        shortfall = " ".join(filter(None, (weakness, launcher.cgroups.shortfall)))
         with _listening(config) as listener:
             url = f"http://{config.host}:{listener.getsockname()[1]}"
             async with _served(build(registry, api_key=config.api_key, limits=config.limits), listener, registry):
-                yield Endpoint(url, url, config.api_key, launcher.cgroups.shortfall)
+                yield Endpoint(url, url, config.api_key, shortfall)
     finally:
         await registry.close()
 

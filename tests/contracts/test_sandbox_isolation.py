@@ -18,6 +18,7 @@ from e2b import (
     InvalidArgumentException,
 )
 
+from bot.sandboxd.errors import IsolationUnavailable
 from bot.sandboxd.serve import Config, running
 from tests.contracts.sandbox_server import (
     KEY,
@@ -28,6 +29,7 @@ from tests.contracts.sandbox_server import (
     environment_of,
     eventually,
     fixtures,
+    output,
     sandbox_of,
     server_process,
 )
@@ -235,3 +237,18 @@ async def test_a_machine_without_user_namespaces_is_refused_with_what_to_do(tmp_
         assert said.startswith("refuses: This machine does not let an unprivileged user make namespaces")
         assert "allow user namespaces" in said
         assert said.count("\n") == 1
+
+
+async def test_without_a_system_call_filter_it_serves_only_when_that_was_asked_for_by_name(tmp_path):
+    with pytest.raises(IsolationUnavailable, match="no system call filter"):
+        async with running(Config(tmp_path, KEY, machine="riscv64")):
+            pass
+    async with (
+        running(Config(tmp_path, KEY, machine="riscv64", weaker=True)) as endpoint,
+        sandbox_of(endpoint, "base") as sandbox,
+    ):
+        assert "runs without a system call filter" in endpoint.shortfall
+        assert await output(sandbox, "grep Seccomp: /proc/self/status | cut -f2") == "0\n"
+        assert await output(sandbox, "cat /etc/shadow 2>&1 | grep -c 'No such\\|denied'") == "1\n"
+    async with running(Config(tmp_path, KEY, weaker=True)) as endpoint:
+        assert "filter" not in endpoint.shortfall

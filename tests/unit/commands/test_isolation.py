@@ -1,4 +1,4 @@
-"""What an operator is told about the sandboxes of this machine, and what is not served without having been asked for."""
+"""What an operator is told about the sandboxes of this machine."""
 
 from __future__ import annotations
 
@@ -7,37 +7,18 @@ from pathlib import Path
 import pytest
 
 from bot.commands.doctor import egress, isolation
-from bot.commands.serve import admitted
-from bot.domain.errors import UserError
-from bot.sandboxd.serve import Endpoint
 from bot.settings import Settings
 
 LESS = "Limits on memory are not enforced by a control group."
-FULL, WEAK = Endpoint("http://a", "http://s", "k"), Endpoint("http://a", "http://s", "k", LESS)
 
 
-def test_weaker_sandboxes_are_served_only_when_that_was_asked_for_by_name():
-    with pytest.raises(UserError) as refused:
-        admitted(WEAK, weaker=False)
-    assert str(refused.value.message) == LESS
-    assert "PULLWRIGHT_WEAKER_ISOLATION=true" in refused.value.hint
-
-
-def test_the_sentence_goes_along_to_every_approval_summary():
-    assert admitted(WEAK, weaker=True).isolation == LESS
-    assert admitted(FULL, weaker=True).isolation == admitted(FULL, weaker=False).isolation == ""
-
-
-def test_the_level_is_told_in_words_and_blocks_when_it_is_less_than_it_should_be():
-    full, blocked, weak = isolation("", weaker=False), isolation(LESS, weaker=False), isolation(LESS, weaker=True)
+def test_the_level_is_told_in_words_and_what_is_missing_blocks_nothing():
+    full, weak = isolation(""), isolation(LESS)
     assert "shares this machine's kernel" in full.state
     assert "bounded by control groups" in full.state
-    assert (full.blocks, blocked.blocks, weak.blocks) == (False, True, False)
-    assert "weaker" in blocked.state
+    assert (full.blocks, weak.blocks) == (False, False)
     assert "weaker" in weak.state
-    assert LESS in blocked.hint
     assert LESS in weak.hint
-    assert "PULLWRIGHT_WEAKER_ISOLATION=true" in blocked.hint
 
 
 @pytest.mark.parametrize(
