@@ -87,6 +87,11 @@ class Settings(BaseSettings):
     voyage_base_url: str = Field(default="", description="another address of the embeddings service")
     voyage_model: str = Field(default="voyage-code-4", description="model that embeds summaries")
     voyage_dimension: int = Field(default=1024, description="numbers of a vector: 256, 512, 1024 or 2048")
+    summary_budget_usd: Decimal = Field(
+        default=Decimal(0),
+        ge=0,
+        description="dollars that summaries of one repository may cost, made when the App comes to it",
+    )
     summary_model: str = Field(default="claude-haiku-5-5", description="model that summarises files, in batches")
     database_url: str = Field(default="", validation_alias="DATABASE_URL")
 

@@ -104,6 +104,8 @@ def _services(settings: Settings, sandbox: SandboxEndpoint, store: Store, creden
         egress=egress,
         setup_egress=setup_egress,
         embedder=embedder(settings),
+        summaries=_summaries_at_onboarding(settings),
+        summary_budget=from_dollars(str(settings.summary_budget_usd)),
         isolation=sandbox.isolation,
     )
 
@@ -149,6 +151,11 @@ def summaries(settings: Settings) -> Batches:
         model=settings.summary_model,
     )
     return made
+
+
+def _summaries_at_onboarding(settings: Settings) -> Batches | None:
+    paid = settings.summary_budget_usd > 0 and settings.anthropic_api_key.get_secret_value()
+    return summaries(settings) if paid else None
 
 
 def embedder(settings: Settings) -> Embedder | None:

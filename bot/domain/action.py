@@ -132,6 +132,15 @@ class TellTasks:
 
 
 @dataclass(frozen=True, slots=True)
+class Onboard:
+    """Get to know these repositories in the background."""
+
+    installation: InstallationId
+    repositories: tuple[RepositoryId, ...]
+    kind: Literal["onboard"] = "onboard"
+
+
+@dataclass(frozen=True, slots=True)
 class Nothing:
     """Do nothing, and say why in the log and in `pullwright replay`."""
 
@@ -139,4 +148,4 @@ class Nothing:
     kind: Literal["nothing"] = "nothing"
 
 
-Action = StartTask | TellTask | TellTasks | Answer | Nothing
+Action = StartTask | TellTask | TellTasks | Onboard | Answer | Nothing

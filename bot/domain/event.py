@@ -184,6 +184,16 @@ class GroundLost:
 
 
 @dataclass(frozen=True, slots=True)
+class GroundGained:
+    """The App may work in these repositories from now on."""
+
+    installation: InstallationId
+    repositories: tuple[RepositoryId, ...]
+    actor: Actor
+    kind: Literal["ground_gained"] = "ground_gained"
+
+
+@dataclass(frozen=True, slots=True)
 class Ignored:
     """Nothing for us; `reason` is shown by `pullwright replay`."""
 
@@ -191,4 +201,15 @@ class Ignored:
     kind: Literal["ignored"] = "ignored"
 
 
-Event = Labelled | Unlabelled | Commented | CommentDeleted | Reviewed | PullChanged | IssueClosed | GroundLost | Ignored
+Event = (
+    Labelled
+    | Unlabelled
+    | Commented
+    | CommentDeleted
+    | Reviewed
+    | PullChanged
+    | IssueClosed
+    | GroundLost
+    | GroundGained
+    | Ignored
+)

@@ -12,7 +12,7 @@ from typing import Self
 from bot.retrieval import parsers
 from bot.retrieval.parsers import Parser
 from bot.retrieval.segment import Segment, Source, build
-from bot.retrieval.store import Store
+from bot.retrieval.store import IndexFault, Store
 
 BATCH_BYTES = 2_000_000
 BATCH_FILES = 500
@@ -22,7 +22,7 @@ FEW_BYTES = 1_500_000
 _AHEAD = 2
 """Batches that wait for each process, so that it never does."""
 _MOST_DEATHS = 100
-"""Files that may cost a process its life before the rest is given up as failed: the machine, not a file, is at fault."""
+"""Processes that may die over files before the run ends: then the machine, not a file, is at fault."""
 
 Progress = Callable[[int, int], None]
 """Called with the number of files done and of all that are to be done."""
@@ -126,7 +126,12 @@ class Builder:
     def _died_over(self, batch: list[Source]) -> None:
         """Halve the batch until the file at fault is alone; it costs only itself."""
         self._deaths += 1
-        if len(batch) == 1 or self._deaths > _MOST_DEATHS:
+        if self._deaths > _MOST_DEATHS:
+            raise IndexFault(
+                f"{self._deaths} parsing processes have died; what is indexed is kept.",
+                "Is there enough memory? Run it again.",
+            )
+        if len(batch) == 1:
             self._keep(
                 build(
                     [

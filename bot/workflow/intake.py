@@ -14,6 +14,7 @@ from bot.domain.action import (
     ClosedMessage,
     CommandMessage,
     Nothing,
+    Onboard,
     StartTask,
     TaskMessage,
     TellTask,
@@ -33,6 +34,7 @@ from bot.stages.intake.decide import IntakeSettings
 from bot.stages.intake.run import decide_delivery
 from bot.stages.publishing.run import find_own
 from bot.workflow import texts as endings
+from bot.workflow.onboarding import Arrival
 from bot.workflow.records import Envelope
 from bot.workflow.services import Services
 
@@ -45,6 +47,7 @@ class Post:
 
     start: Callable[[TaskSpec], Awaitable[None]]
     send: Callable[[TaskId, Envelope], Awaitable[None]]
+    onboard: Callable[[DeliveryId, Arrival], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +129,10 @@ class _Router:
                 return await self._tell(action)
             case TellTasks():
                 return await self._tell_all(action)
+            case Onboard():
+                for repository in action.repositories:
+                    await self.post.onboard(self.delivery.id, Arrival(action.installation, repository))
+                return f"onboarding {len(action.repositories)} repositories"
             case Answer():
                 await self._answer(action)
                 return f"answered: {action.topic}"

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bot.domain.ids import TaskId
-from bot.domain.money import MicroUsd
+from bot.domain.money import ZERO, MicroUsd
 from bot.policy.engine import Policies
 from bot.policy.loops import LoopLimits
 from bot.providers.embedding.port import Embedder
 from bot.providers.forge.port import Forges, HookLog
+from bot.providers.llm.batches import Batches
 from bot.providers.llm.port import Effort, LanguageModel, Ledger
 from bot.providers.sandbox.port import Sandboxes
 from bot.providers.scanner.port import Scanner
@@ -59,5 +60,8 @@ class Services:
     """host:port pairs that a sandbox may reach always, and only while the repository's setup runs."""
     embedder: Embedder | None = None
     """Makes summaries count in ranking; None without a key."""
+    summaries: Batches | None = None
+    """Summarises the files of a repository the App comes to, up to `summary_budget`; None when nothing may be spent on that."""
+    summary_budget: MicroUsd = ZERO
     isolation: str = ""
     """A sentence for every approval summary when isolation is weaker than the default; empty otherwise."""

@@ -22,6 +22,7 @@ from bot.providers.journal.direct import DirectJournal
 from bot.providers.store.port import Delivery
 from bot.providers.store.sql import open_store, sqlite_url
 from bot.workflow import intake
+from bot.workflow.onboarding import Arrival
 from bot.workflow.records import Envelope
 from bot.workflow.services import Services
 from tests.histories.history import History
@@ -38,6 +39,7 @@ class Office:
     services: Services
     started: list[TaskSpec] = field(default_factory=list)
     sent: list[tuple[TaskId, Envelope]] = field(default_factory=list)
+    arrived: list[Arrival] = field(default_factory=list)
     seen: int = 0
 
     async def start(self, spec: TaskSpec) -> None:
@@ -45,6 +47,9 @@ class Office:
 
     async def send(self, task: TaskId, envelope: Envelope) -> None:
         self.sent.append((task, envelope))
+
+    async def onboard(self, _delivery: DeliveryId, arrival: Arrival) -> None:
+        self.arrived.append(arrival)
 
     async def ask(self, who: str, method: str, path: str, body: Any = None) -> Any:
         answer = await self.stage.client.request(
@@ -65,7 +70,7 @@ class Office:
         for one in log[self.seen :]:
             stored = Delivery(DeliveryId(one.guid), one.event, one.body, "2026-11-29T00:00:00Z")
             await self.services.deliveries.accept(stored)
-            post = intake.Post(start=self.start, send=self.send)
+            post = intake.Post(start=self.start, send=self.send, onboard=self.onboard)
             notes.append(await intake.route(stored.id, services=self.services, journal=DirectJournal(), post=post))
         self.seen = len(log)
         return notes

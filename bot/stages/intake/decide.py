@@ -12,6 +12,7 @@ from bot.domain.action import (
     Command,
     CommandMessage,
     Nothing,
+    Onboard,
     PullMessage,
     ReviewMessage,
     StartTask,
@@ -24,6 +25,7 @@ from bot.domain.event import (
     CommentDeleted,
     Commented,
     Event,
+    GroundGained,
     GroundLost,
     Ignored,
     IssueClosed,
@@ -91,7 +93,9 @@ def needs_permission(event: Event, facts: IntakeFacts) -> bool:
         case Reviewed():
             asks = event.state is ReviewState.CHANGES_REQUESTED or _commanded(event) is not None
             return _review_unheard(event, facts) is None and asks
-        case Unlabelled() | CommentDeleted() | PullChanged() | IssueClosed() | GroundLost() | Ignored():
+        case (
+            Unlabelled() | CommentDeleted() | PullChanged() | IssueClosed() | GroundLost() | GroundGained() | Ignored()
+        ):
             return False
         case _:
             assert_never(event)
@@ -116,10 +120,16 @@ def decide(event: Event, facts: IntakeFacts) -> Action:
             return _on_unlabelled(event, facts)
         case CommentDeleted():
             return _on_deleted(event, facts)
-        case GroundLost():
-            return TellTasks(event.installation, event.repositories, ClosedMessage(event.actor, event.why))
+        case GroundLost() | GroundGained():
+            return _on_ground(event)
         case _:
             assert_never(event)
+
+
+def _on_ground(event: GroundLost | GroundGained) -> Action:
+    if isinstance(event, GroundGained):
+        return Onboard(event.installation, event.repositories)
+    return TellTasks(event.installation, event.repositories, ClosedMessage(event.actor, event.why))
 
 
 _HAD = Nothing("this label or comment has had its task")

@@ -10,6 +10,7 @@ from bot.domain.event import (
     CommentDeleted,
     Commented,
     Event,
+    GroundGained,
     GroundLost,
     Ignored,
     IssueClosed,
@@ -153,12 +154,16 @@ def _installation(fields: Fields) -> Event:
             return _lost(fields, (), Closing.UNINSTALLED)
         case "suspend":
             return _lost(fields, (), Closing.SUSPENDED)
+        case "created":
+            return _gained(fields, "repositories")
         case action:
             return _no_concern("installation", action)
 
 
 def _installation_repositories(fields: Fields) -> Event:
     action, listed = fields.text("action"), fields.get("repositories_removed")
+    if action == "added":
+        return _gained(fields, "repositories_added")
     if action != "removed":
         return _no_concern("installation_repositories", action)
     if not isinstance(listed, list) or not listed:
@@ -170,6 +175,17 @@ def _installation_repositories(fields: Fields) -> Event:
 def _lost(fields: Fields, repositories: tuple[RepositoryId, ...], why: Closing) -> GroundLost:
     installation = InstallationId(fields.at("installation").number("id"))
     return GroundLost(installation, repositories, _actor(fields.at("sender")), why)
+
+
+def _gained(fields: Fields, name: str) -> Event:
+    """GitHub lists what is new; a long list may be cut, and what is left out is indexed at its first task."""
+    listed = fields.get(name)
+    if not isinstance(listed, list):
+        raise Unreadable(name)
+    added = tuple(RepositoryId(Fields(one, name).number("id")) for one in listed)
+    if not added:
+        return Ignored("no repository was added")
+    return GroundGained(InstallationId(fields.at("installation").number("id")), added, _actor(fields.at("sender")))
 
 
 _GROUND = {

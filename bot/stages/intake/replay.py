@@ -7,8 +7,8 @@ import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bot.domain.action import Action, Answer, Nothing, StartTask, TellTask, TellTasks
-from bot.domain.event import Event, GroundLost, Ignored
+from bot.domain.action import Action, Answer, Nothing, Onboard, StartTask, TellTask, TellTasks
+from bot.domain.event import Event, GroundGained, GroundLost, Ignored
 from bot.domain.ids import UserId
 from bot.domain.pull import Permission
 from bot.stages.intake.body import BodyFault, JsonObject, read_body
@@ -68,7 +68,7 @@ def _story(name: str, event: Event, action: Action, facts: IntakeFacts) -> tuple
     lines = [f"delivery: {name}", f"event: {event.kind}"]
     if isinstance(event, Ignored):
         return (*lines, f"ignored: {event.reason}")
-    if isinstance(event, GroundLost):
+    if isinstance(event, GroundLost | GroundGained):
         where = ", ".join(map(str, event.repositories)) or "all of the installation"
         return (*lines, f"about: repositories {where}, by {event.actor.login}", f"action: {action.kind}", _why(action))
     subject = event.subject
@@ -90,6 +90,8 @@ def _why(action: Action) -> str:
             return f"trigger: {action.trigger}"
         case TellTask():
             return f"message: {action.message.kind}"
+        case Onboard():
+            return f"index in the background: {len(action.repositories)} repositories"
         case TellTasks():
             return f"message: {action.message.kind} ({action.message.why.value})"
 

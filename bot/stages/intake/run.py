@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from bot.domain.action import Action, Nothing
-from bot.domain.event import Commented, Event, GroundLost, Ignored, Labelled, Reviewed, Subject
+from bot.domain.event import Commented, Event, GroundGained, GroundLost, Ignored, Labelled, Reviewed, Subject
 from bot.domain.ids import UserId
 from bot.domain.pull import Permission
 from bot.domain.task import TaskSpec
@@ -58,7 +58,7 @@ async def _look(delivery: Delivery, forges: Forges, tasks: Tasks, settings: Inta
     event = extract(delivery.event, payload)
     if isinstance(event, Ignored):
         return Nothing(event.reason)
-    if isinstance(event, GroundLost):
+    if isinstance(event, GroundLost | GroundGained):
         return decide(event, IntakeFacts(UserId(0), 0, settings.label))
     facts = IntakeFacts((await forges.bot()).id, await forges.app_id(), settings.label)
     if isinstance(event, Labelled | Commented) and not needs_permission(event, facts):

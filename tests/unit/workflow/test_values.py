@@ -13,6 +13,7 @@ from bot.domain.action import (
     Command,
     CommandMessage,
     Nothing,
+    Onboard,
     PullMessage,
     ReviewMessage,
     StartTask,
@@ -42,6 +43,7 @@ ACTIONS: tuple[Action, ...] = (
     TellTask(SUBJECT, PullMessage(ADA, PullActivity.CLOSED, HEAD, merged=True)),
     TellTask(SUBJECT, ClosedMessage(ADA, Closing.LABEL_REMOVED)),
     TellTasks(InstallationId(2), (RepositoryId(1),), ClosedMessage(ADA, Closing.ARCHIVED)),
+    Onboard(InstallationId(2), (RepositoryId(1),)),
 )
 
 

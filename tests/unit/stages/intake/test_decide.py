@@ -14,6 +14,7 @@ from bot.domain.action import (
     Command,
     CommandMessage,
     Nothing,
+    Onboard,
     PullMessage,
     ReviewMessage,
     StartTask,
@@ -26,6 +27,7 @@ from bot.domain.event import (
     Closing,
     CommentDeleted,
     Event,
+    GroundGained,
     GroundLost,
     Ignored,
     IssueClosed,
@@ -379,6 +381,7 @@ EVENTS: list[Event] = [
     Unlabelled(ISSUE, ANA, "bug"),
     CommentDeleted(ISSUE, ANA, ID),
     GroundLost(InstallationId(9), (), ANA, Closing.SUSPENDED),
+    GroundGained(InstallationId(9), (RepositoryId(1),), ANA),
     Ignored("x"),
 ]
 
@@ -397,3 +400,8 @@ def test_nobody_without_write_starts_or_commands_anything(event: Event, facts: I
     assert not isinstance(action, StartTask | TellTask)
     if isinstance(action, Answer):
         assert action.topic in {"refused", "label_off", "trigger_deleted"}
+
+
+def test_new_ground_is_onboarded():
+    gained = GroundGained(InstallationId(9), (RepositoryId(1), RepositoryId(2)), ANA)
+    assert decide(gained, UNREAD) == Onboard(InstallationId(9), (RepositoryId(1), RepositoryId(2)))

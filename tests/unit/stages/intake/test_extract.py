@@ -15,6 +15,7 @@ from bot.domain.event import (
     CommentDeleted,
     Commented,
     Event,
+    GroundGained,
     GroundLost,
     Ignored,
     IssueClosed,
@@ -25,7 +26,7 @@ from bot.domain.event import (
     ReviewState,
     Unlabelled,
 )
-from bot.domain.ids import CommentId, ReviewId, UserId
+from bot.domain.ids import CommentId, InstallationId, RepositoryId, ReviewId, UserId
 from bot.stages.intake.extract import extract
 from tests.unit.stages.intake.builders import (
     ANA,
@@ -164,8 +165,8 @@ def test_a_label_taken_off_and_a_deleted_comment_are_told():
         ("repository", payload("privatized"), "go on"),
         ("repository", payload("edited"), "go on"),
         ("repository", payload("created"), "`repository.created`"),
-        ("installation", payload("created"), "`installation.created`"),
-        ("installation_repositories", payload("added"), "`installation_repositories.added`"),
+        ("installation", payload("unsuspend"), "`installation.unsuspend`"),
+        ("installation_repositories", payload("paused"), "`installation_repositories.paused`"),
         ("pull_request", payload("opened", pull_request=pull()), "`pull_request.opened`"),
         ("pull_request", payload("edited", pull_request=pull(), changes={"title": {}}), "no part of what was approved"),
         ("pull_request", payload("edited", pull_request=pull()), "no part of what was approved"),
@@ -304,3 +305,14 @@ def test_a_damaged_payload_never_raises(case: tuple[str, dict[str, Any]], data: 
                 del place[key]
             break
     assert isinstance(extract(event, body), Event)
+
+
+def test_where_the_app_comes_to_is_known_by_number():
+    made = extract("installation", payload("created", repositories=[{"id": 3}, {"id": 4}], repository=None))
+    assert made == GroundGained(InstallationId(9), (RepositoryId(3), RepositoryId(4)), ANA)
+    added = payload("added", repositories_added=[{"id": 5}], repository=None)
+    assert extract("installation_repositories", added) == GroundGained(InstallationId(9), (RepositoryId(5),), ANA)
+    assert ignored(extract("installation", payload("created", repositories=[], repository=None)))
+    for listed in (None, [{"id": 0}], ["x"]):
+        broken = payload("created", repositories=listed, repository=None)
+        assert "repositories" in ignored(extract("installation", broken))

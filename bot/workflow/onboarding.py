@@ -1,0 +1,99 @@
+"""What happens when the App comes to a repository: it is fetched and indexed in the background, and summarised where the operator
+allows money for it. No task waits for this; a task that comes first indexes what it needs itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import structlog
+
+from bot.custody.mirror import Mirror, Upstream
+from bot.domain.ids import BlobId, InstallationId, RepositoryId, TreeId
+from bot.domain.money import dollars
+from bot.providers.forge.port import ForgeGone, ForgeRefused
+from bot.providers.journal.port import Journal
+from bot.retrieval import service, summarise
+from bot.retrieval.index import index_tree
+from bot.retrieval.store import Store
+from bot.retrieval.summaries import Summaries
+from bot.workflow.services import Services
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A repository that the App may work in from now on."""
+
+    installation: InstallationId
+    repository: RepositoryId
+
+
+@dataclass(frozen=True, slots=True)
+class _Fetched:
+    tree: TreeId | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Indexed:
+    files: int
+
+
+async def onboard(arrival: Arrival, services: Services, journal: Journal) -> str:
+    """A line for the log. Each act is a checkpoint; a batch of summaries is resumed by its id, not asked again."""
+    mirror = Mirror(services.home / "mirrors", arrival.repository)
+    fetched = await journal.step("fetch", lambda: _fetch(arrival, mirror, services), _Fetched)
+    if fetched.tree is None:
+        return "nothing to index: the repository is empty, archived or out of reach"
+    tree = fetched.tree
+    indexed = await journal.step("index", lambda: _index(mirror, tree), _Indexed)
+    said = await journal.step("summarise", lambda: _summarise(mirror, tree, services), str)
+    return f"{indexed.files} files indexed; {said}"
+
+
+async def _fetch(arrival: Arrival, mirror: Mirror, services: Services) -> _Fetched:
+    try:
+        forge = await services.forges.open(arrival.installation, arrival.repository)
+        repository = await forge.repository()
+        head = await forge.branch_head(repository.default_branch)
+        if repository.archived or head is None:
+            return _Fetched(None)
+        upstream = Upstream(repository.clone_url, await forge.fetch_token(), services.git_protocols)
+    except (ForgeGone, ForgeRefused) as refusal:
+        log.info("not onboarded", repository=arrival.repository, reason=str(refusal))
+        return _Fetched(None)
+    await mirror.fetch(upstream, commits=(head,))
+    return _Fetched(await mirror.tree_of(head))
+
+
+async def _index(mirror: Mirror, tree: TreeId) -> _Indexed:
+    store = await asyncio.to_thread(Store, service.store_of(mirror))
+    try:
+        _, report = await index_tree(store, mirror, tree)
+    finally:
+        store.close()
+    return _Indexed(report.files)
+
+
+async def _summarise(mirror: Mirror, tree: TreeId, services: Services) -> str:
+    if services.summaries is None:
+        return "no summaries: there is no model key, or no money is set aside for them"
+    store = await asyncio.to_thread(Store, service.store_of(mirror))
+    held = await asyncio.to_thread(Summaries, service.summaries_of(mirror))
+    try:
+        view, _ = await index_tree(store, mirror, tree)
+
+        async def contents(items: list[int]) -> Mapping[int, bytes]:
+            found = await mirror.blobs(BlobId(view[item].oid) for item in items)
+            return {item: found[BlobId(view[item].oid)] for item in items}
+
+        offer = await summarise.offer(view, held, services.summaries, contents, services.summary_budget)
+        log.info("summaries", files=len(offer.questions), missing=offer.missing, at_most_usd=dollars(offer.worst))
+        done = await summarise.run(held, services.summaries, services.embedder, offer)
+    finally:
+        held.close()
+        store.close()
+    return f"{done.summaries} summaries, {done.vectors} vectors, {dollars(done.spent)} dollars in all"
