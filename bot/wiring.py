@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
+from threading import Thread
 from urllib.parse import urlsplit
 
 from bot.domain.ids import TaskId
@@ -26,6 +27,8 @@ from bot.providers.store.sql import Store, open_store
 from bot.settings import Settings, load_policies
 from bot.workflow.engine import Engine, EngineSettings
 from bot.workflow.services import ModelChoice, Services
+
+_VENDOR = "bot.providers.llm.anthropic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +109,14 @@ def _services(settings: Settings, sandbox: SandboxEndpoint, store: Store, creden
         embedder=embedder(settings),
         summaries=_summaries_at_onboarding(settings),
         summary_budget=from_dollars(str(settings.summary_budget_usd)),
+        preload=_preload,
         isolation=sandbox.isolation,
     )
+
+
+def _preload() -> None:
+    """The vendor's SDK takes seconds to load; while the tests run on the base nobody waits for it."""
+    Thread(target=import_module, args=(_VENDOR,), daemon=True).start()
 
 
 def _models(settings: Settings, store: Store) -> Callable[[TaskId, MicroUsd], LanguageModel]:
@@ -132,7 +141,7 @@ class _FirstUse:
     async def attempt(self, request: ModelRequest) -> ModelTurn:
         async with self._loading:
             if self._model is None:
-                vendor = await asyncio.to_thread(import_module, "bot.providers.llm.anthropic")
+                vendor = await asyncio.to_thread(import_module, _VENDOR)
                 self._model = vendor.AnthropicModel(
                     api_key=self._settings.anthropic_api_key.get_secret_value(),
                     base_url=self._settings.anthropic_base_url,

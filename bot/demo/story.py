@@ -231,8 +231,9 @@ async def _push_more(stage: Stage, pull: dict[str, Any]) -> str:
 
 async def _gate_line(stage: Stage, number: int) -> str | None:
     for comment in await stage.requester.comments(number):
-        if "nothing to merge" in comment["body"] or "named another" in comment["body"]:
-            return str(next(line for line in reversed(comment["body"].splitlines()) if line.strip()))
+        for line in comment["body"].splitlines():
+            if "nothing to merge" in line or "named another" in line:
+                return str(line)
     return None
 
 

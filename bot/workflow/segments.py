@@ -38,6 +38,7 @@ MAP_TOKENS = 1_200
 
 async def prepare(context: TaskContext) -> Prepared:
     """Pin the base, read the settings from it, run its tests once."""
+    context.services.preload()
     pinned = await context.journal.step("prepare:pin", lambda: pin(context), Prepared)
     settings = pinned.settings
     if settings.test is None:

@@ -63,5 +63,7 @@ class Services:
     summaries: Batches | None = None
     """Summarises the files of a repository the App comes to, up to `summary_budget`; None when nothing may be spent on that."""
     summary_budget: MicroUsd = ZERO
+    preload: Callable[[], None] = lambda: None
+    """Begins to load what the first model call needs; returns at once."""
     isolation: str = ""
     """A sentence for every approval summary when isolation is weaker than the default; empty otherwise."""

@@ -21,7 +21,7 @@ _NEXT = {
     "merge_base": "The branch's starting point changed. Look again and approve again.",
     "digest": "The change is not the approved one. Look again and approve again.",
     "base_branch": "Change the base branch back, or approve for this one.",
-    "merge": "Write `/agent fix` and I merge the base branch and resolve it.",
+    "merge": "Merge the base branch into this one and resolve the conflict; the new head is checked and gets a digest of its own.",
     "verified": "I run the checks on what would land; nothing to do for you.",
     "no_objection": "Once the person who asked for changes approves or is answered, I look again.",
     "reviewer": "Somebody else with write permission has to approve.",
