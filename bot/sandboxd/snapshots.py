@@ -22,13 +22,15 @@ from bot.sandboxd.errors import AgentRefused, NotKept
 from bot.sandboxd.limits import Limits
 from bot.sandboxd.processes import Command, Kind, Process, Subscriber
 from bot.sandboxd.sandbox import Sandbox
-from bot.sandboxd.templates import Template
+from bot.sandboxd.templates import Template, interpreter_binds
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,127}")
 _SECONDS = 300
 _BLOCK = 4 << 20
 _WHAT = ("home/user", "tmp")
-_PACK = ("--create", "--file=-", "--format=posix", "--sparse", "--directory=/", "--warning=no-file-ignored", *_WHAT)
+_FORM = ("--format=posix", "--sparse", "--one-file-system", "--warning=no-file-ignored")
+"""One file system: a template may bind something below /tmp, and that is not the sandbox's own."""
+_PACK = ("--create", "--file=-", *_FORM, "--directory=/", "--anchored", "--no-wildcards")
 _UNPACK = ("--extract", "--file=-", "--preserve-permissions", "--no-same-owner", "--directory=/")
 _CHANGED_MEANWHILE = 1
 
@@ -91,6 +93,7 @@ class Snapshots:
             with (self._directory / snapshot.file).open("rb") as file:
                 os.utime(self._directory / f"{snapshot.id}.json")
                 process, subscriber = await _tar(sandbox, _UNPACK, stdin=True)
+                ending = asyncio.create_task(_ended(process, subscriber, None))  # what tar says is read while it reads
                 while data := await asyncio.to_thread(file.read, _BLOCK):
                     await process.write(data)
         except FileNotFoundError:
@@ -98,12 +101,14 @@ class Snapshots:
         except (ValueError, BrokenPipeError):
             pass  # tar has ended before its input: it says why
         process.close_stdin()
-        code, said = await _ended(process, subscriber, None)
+        code, said = await ending
         if code:
             raise NotKept(f"snapshot '{snapshot.id}' cannot be restored: {said}")
 
     async def _pack(self, sandbox: Sandbox, path: Path) -> int:
-        process, subscriber = await _tar(sandbox, _PACK, stdin=False)
+        bound = (bind.target for bind in (*interpreter_binds(), *sandbox.template.binds))
+        without = (f"--exclude={target.lstrip('/')}" for target in bound)
+        process, subscriber = await _tar(sandbox, (*_PACK, *without, *_WHAT), stdin=False)
         with path.open("xb") as file:
             room = self._limits.home_bytes + self._limits.tmp_bytes
             sink = _Sink(file, room, lambda: sandbox.expire(process, 0))

@@ -153,3 +153,33 @@ async def test_a_damaged_snapshot_is_refused_and_its_sandbox_ended(tmp_path):
             await AsyncSandbox.create(name, **connection(endpoint))
         alive = await AsyncSandbox.list(**control(endpoint)).next_items()
         assert [each.sandbox_id for each in alive] == [sandbox.sandbox_id]
+
+
+async def test_what_a_template_binds_below_tmp_is_not_kept_and_does_not_stand_in_the_way(tmp_path):
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for number in range(3000):
+        (tools / f"a-tool-with-a-long-name-{number:04}").write_text("x" * 400)
+    template = Template("base", (Bind(tools, "/tmp/deep/tools"),))
+    async with (
+        running(Config(tmp_path, KEY, templates=(template,))) as endpoint,
+        sandbox_of(endpoint, "base") as sandbox,
+    ):
+        await sandbox.files.write("a", "1")
+        await sandbox.files.write("/tmp/b", "2")
+        name = await kept(sandbox, "bound")
+        assert sum(path.stat().st_size for path in files(tmp_path)) < 200_000
+        async with sandbox_of(endpoint, name) as other:
+            assert await other.files.read("a") + await other.files.read("/tmp/b") == "12"
+            assert await output(other, "ls /tmp/deep/tools | wc -l") == "3000\n"
+
+
+async def test_however_much_tar_has_to_say_a_restore_ends(tmp_path):
+    async with running(Config(tmp_path, KEY)) as endpoint:
+        async with sandbox_of(endpoint, "base") as sandbox:
+            await sandbox.commands.run("for i in $(seq 4000); do echo > a-file-with-a-long-name-$i; done")
+            name = await kept(sandbox, "talkative")
+        packed = next(path for path in files(tmp_path) if path.suffix == ".tar")
+        packed.write_bytes(packed.read_bytes().replace(b"home/user/a-file", b"proc/user/a-file"))
+        with pytest.raises(SandboxException, match="cannot be restored"):
+            await AsyncSandbox.create(name, **connection(endpoint), request_timeout=60)
