@@ -53,10 +53,7 @@ gate-histories: setup ## N random histories of the gate: seeds and counts as JSO
 scenarios: setup test-tools
 	@$(PYTEST) -m "not real" tests/scenarios
 
-# One run for all, the longest first: stories mostly wait, so a third process keeps two processors busy.
-test: check test-tools ## Everything CI runs
-	@$(PYTEST) -n 3 --no-loadscope-reorder -m "not real" \
-	  tests/scenarios tests/contracts tests/attacks tests/histories tests/unit
+test: check unit contracts attacks histories scenarios ## Everything CI runs
 
 crash: setup ## N stories (20), the product killed at random requests: strikes and faults as JSON
 	@$(BIN)/python -m tests.scenarios.storms $(or $(N),20) --first $(or $(FIRST),0)
