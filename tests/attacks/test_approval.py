@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -20,9 +18,9 @@ from bot.policy.engine import Policies
 from bot.settings import load_policies
 from bot.stages.approving.gate import Terms, approval_from, decide
 from tests.attacks.conftest import Control
-from tests.histories.history import History, Race
+from tests.histories.history import History, Race, playing
 from tests.histories.mutants import MUTANTS
-from tests.histories.stage import POLICIES, Mutant, staged
+from tests.histories.stage import POLICIES
 from tests.unit.stages.approving.builders import ADA, BOB, BOT, TERMS, approval, message, review, snapshot
 from tests.unit.stages.approving.ways import WAYS, Way
 
@@ -32,20 +30,6 @@ GOOD = {"feature.py": "good = 7\n"}
 @pytest.fixture(scope="module")
 def policies() -> Policies:
     return load_policies(POLICIES)
-
-
-@asynccontextmanager
-async def playing(
-    root: Path, policies: Policies, mode: LandingMode = LandingMode.READY, mutant: Mutant | None = None
-) -> AsyncIterator[History]:
-    async with staged(root, mutant or Mutant(), policies) as stage:
-        history = History(stage, mode)
-        try:
-            await history.begin()
-            await history.deliver_all()
-            yield history
-        finally:
-            await history.close()
 
 
 async def approved(history: History) -> str:
@@ -114,9 +98,9 @@ VOIDING = {
 @pytest.mark.parametrize("lost", [False, True], ids=["heard", "unheard"])
 @pytest.mark.parametrize("act", VOIDING.values(), ids=VOIDING.keys())
 async def test_what_voids_an_approval(act: object, lost: bool, policies: Policies, tmp_path: Path, control: Control):
-    async with playing(tmp_path / "control", policies) as history:
+    async with playing(tmp_path / "control", policies=policies) as history:
         control(await asked_to_merge(history, await approved(history)), "left alone, it lands")
-    async with playing(tmp_path / "attack", policies) as history:
+    async with playing(tmp_path / "attack", policies=policies) as history:
         digest = await approved(history)
         await act(history)  # type: ignore[operator]
         if lost:
@@ -126,10 +110,10 @@ async def test_what_voids_an_approval(act: object, lost: bool, policies: Policie
 
 
 async def test_a01_a_review_of_an_older_commit(policies: Policies, tmp_path: Path, control: Control):
-    async with playing(tmp_path / "control", policies, LandingMode.MERGE) as history:
+    async with playing(tmp_path / "control", LandingMode.MERGE, policies=policies) as history:
         await approved(history)
         control(history.pull.merged, "a review of the head lands it")
-    async with playing(tmp_path / "attack", policies, LandingMode.MERGE) as history:
+    async with playing(tmp_path / "attack", LandingMode.MERGE, policies=policies) as history:
         old = history.pull.head_sha
         await push(history)
         await history.deliver_all()
@@ -140,7 +124,7 @@ async def test_a01_a_review_of_an_older_commit(policies: Policies, tmp_path: Pat
 
 
 async def test_a01_retarget_between_the_review_and_its_webhook(policies: Policies, tmp_path: Path):
-    async with playing(tmp_path, policies, LandingMode.MERGE) as history:
+    async with playing(tmp_path, LandingMode.MERGE, policies=policies) as history:
         await history.review("robin", "APPROVE", history.pull.head_sha)
         await history.retarget("rosa", "decoy")
         await history.deliver_all()
@@ -211,11 +195,11 @@ async def test_a06_a07_the_head_changes_between_the_last_reading_and_the_merge(
     policies: Policies, tmp_path: Path, control: Control
 ):
     broken, mode, _ = MUTANTS[0]
-    async with playing(tmp_path / "control", policies, mode, broken) as history:
+    async with playing(tmp_path / "control", mode, policies=policies, mutant=broken) as history:
         history.races.append(Race("merge", lambda: push(history)))
         await approved(history)
         control(history.pull.merged, "without the guard, the swapped head lands")
-    async with playing(tmp_path / "attack", policies, LandingMode.MERGE) as history:
+    async with playing(tmp_path / "attack", LandingMode.MERGE, policies=policies) as history:
         history.races.append(Race("merge", lambda: push(history)))
         await approved(history)
         assert not history.pull.merged
@@ -224,10 +208,10 @@ async def test_a06_a07_the_head_changes_between_the_last_reading_and_the_merge(
 
 
 async def test_a08_what_lands_elsewhere_or_otherwise_is_an_alarm(policies: Policies, tmp_path: Path, control: Control):
-    async with playing(tmp_path / "control", policies, LandingMode.MERGE) as history:
+    async with playing(tmp_path / "control", LandingMode.MERGE, policies=policies) as history:
         await approved(history)
         control(history.pull.merged and not history.conductor.landed[-1].alarm, "undisturbed, it lands without alarm")
-    async with playing(tmp_path / "attack", policies, LandingMode.MERGE) as history:
+    async with playing(tmp_path / "attack", LandingMode.MERGE, policies=policies) as history:
         history.races.append(Race("merge", lambda: retarget(history)))
         await approved(history)
         history.check()
@@ -259,12 +243,12 @@ async def test_a10_two_approvals_that_arrive_swapped(policies: Policies, tmp_pat
         await history.review("robin", "APPROVE", history.pull.head_sha)
         history.pending = [*history.pending, *first, *pushed]
 
-    async with playing(tmp_path / "control", policies, LandingMode.MERGE) as history:
+    async with playing(tmp_path / "control", LandingMode.MERGE, policies=policies) as history:
         await two_approvals(history)
         await history.deliver_all()
         history.check()
         control(history.pull.merged, "what the later approval was given for lands")
-    async with playing(tmp_path / "attack", policies, LandingMode.MERGE) as history:
+    async with playing(tmp_path / "attack", LandingMode.MERGE, policies=policies) as history:
         await two_approvals(history)
         told, history.pending = history.pending, []
         await history.push("rosa", {"feature.py": "good = 8\n"})

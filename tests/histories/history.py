@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from bot.domain.action import TellTask
@@ -15,12 +18,13 @@ from bot.domain.repository import LandingMode
 from bot.domain.task import Ending, Stage
 from bot.emulators.github.records import Issue, Pull
 from bot.emulators.github.webhooks.courier import Delivery
+from bot.policy.engine import Policies
 from bot.providers.store.port import Delivery as Stored
 from bot.stages.intake.decide import IntakeSettings
 from bot.stages.intake.run import decide_delivery
 from bot.workflow import records, task
 from tests.histories.oracle import Oracle
-from tests.histories.stage import HistoryConductor, HistoryStage
+from tests.histories.stage import HistoryConductor, HistoryStage, Mutant, staged
 
 _READY = "mutation($id:ID!){markPullRequestReadyForReview(input:{pullRequestId:$id}){pullRequest{isDraft}}}"
 _DRAFT = "mutation($id:ID!){convertPullRequestToDraft(input:{pullRequestId:$id}){pullRequest{isDraft}}}"
@@ -339,3 +343,28 @@ class History:
         if made is not None:
             await self.ask(who, "PUT", f"{self.here}/pulls/{made['number']}/merge", {"merge_method": "squash"})
             self._window.add("base")
+
+
+Playing = AbstractAsyncContextManager[History]
+
+
+@asynccontextmanager
+async def playing(
+    root: Path,
+    mode: LandingMode = LandingMode.READY,
+    *,
+    mutant: Mutant | None = None,
+    policies: Policies | None = None,
+    files: Mapping[str, str] = MappingProxyType({}),
+    before: Callable[[History], None] = lambda _: None,
+) -> AsyncIterator[History]:
+    """A history whose task has its draft and has heard everything so far; `before` runs before the task begins."""
+    async with staged(root, mutant or Mutant(), policies, files=files) as stage:
+        history = History(stage, mode)
+        before(history)
+        try:
+            await history.begin()
+            await history.deliver_all()
+            yield history
+        finally:
+            await history.close()

@@ -120,7 +120,7 @@ async def _retarget_before_the_review_is_heard(history: History) -> None:
     await history.deliver_all()
 
 
-async def _base_rewound_before_it_is_heard(history: History) -> None:
+async def base_rewound_before_it_is_heard(history: History) -> None:
     await history.move_base("carl", {"stock.py": "stock = 5\n"})
     await history.update_branch("carl")
     await history.deliver_all()
@@ -185,7 +185,7 @@ MUTANTS: tuple[tuple[Mutant, LandingMode, Script], ...] = (
         MERGE,
         _retarget_before_the_review_is_heard,
     ),
-    (Mutant("takes a review for a change that was not shown", blind=True), MERGE, _base_rewound_before_it_is_heard),
+    (Mutant("takes a review for a change that was not shown", blind=True), MERGE, base_rewound_before_it_is_heard),
     (Mutant("trusts everybody", forge=_as(_TrustsEverybody)), MERGE, _reader_approves),
     (Mutant("does not ask again who may approve", rule=without("reviewer", "policy")), READY, _demoted),
     (Mutant("does not look whether it still stands", rule=without("approval", "policy")), READY, _dismissed),

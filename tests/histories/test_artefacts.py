@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
-from bot.domain.repository import LandingMode
-from tests.histories.history import History
-from tests.histories.stage import Mutant, staged
+from tests.histories.history import History, Playing, playing
 
 BRANCH = "refs/heads/agent/artefacts-1-1"
 FORBIDS = """@id("no-pictures")
@@ -17,18 +15,12 @@ forbid (principal, action == Pullwright::Action::"StoreArtefacts", resource);
 """
 
 
-@asynccontextmanager
-async def showing(root: Path, files: Mapping[str, str] = {}) -> AsyncIterator[History]:
-    async with staged(root, Mutant(), files=files) as stage:
-        history = History(stage, LandingMode.READY)
+def showing(root: Path, files: Mapping[str, str] = MappingProxyType({})) -> Playing:
+    def before(history: History) -> None:
         history.conductor.left = {"shot.png": b"one"}
         history.conductor.not_kept = ("`evil.svg`: no.",)
-        try:
-            await history.begin()
-            await history.deliver_all()
-            yield history
-        finally:
-            await history.close()
+
+    return playing(root, files=files, before=before)
 
 
 async def test_it_is_an_orphan_commit_that_holds_nothing_else_and_is_linked(tmp_path: Path):

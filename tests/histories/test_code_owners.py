@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 
 from bot.domain.repository import LandingMode
 from bot.policy.engine import Policies
-from tests.histories.history import History
+from tests.histories.history import History, Playing, playing
 from tests.histories.stage import Mutant, shipped, staged
 
 OWNERS = "* @nobody-at-all\n/feature.py @robin\n/stock.py @carl\n"
@@ -23,16 +23,8 @@ def asking(**settings: Any) -> Policies:
     return replace(shipped(), limits=replace(shipped().limits, **settings))
 
 
-@asynccontextmanager
-async def playing(root: Path, policies: Policies, files: Mapping[str, str] = {}) -> AsyncIterator[History]:
-    async with staged(root, Mutant(), policies, files=files) as stage:
-        history = History(stage, LandingMode.MERGE)
-        try:
-            await history.begin()
-            await history.deliver_all()
-            yield history
-        finally:
-            await history.close()
+def owned(root: Path, policies: Policies, files: Mapping[str, str] = MappingProxyType({})) -> Playing:
+    return playing(root, LandingMode.MERGE, policies=policies, files=files)
 
 
 async def approve(history: History, who: str) -> None:
@@ -46,7 +38,7 @@ def said(history: History) -> str:
 
 
 async def test_a04_nobody_but_an_owner_of_each_path_lands_it(tmp_path: Path):
-    async with playing(tmp_path, asking(code_owners=True), {"CODEOWNERS": OWNERS}) as history:
+    async with owned(tmp_path, asking(code_owners=True), {"CODEOWNERS": OWNERS}) as history:
         await history.push("rosa", {"stock.py": "stock = 9\n"})
         await history.deliver_all()
         await approve(history, "rosa")
@@ -62,7 +54,7 @@ async def test_a04_nobody_but_an_owner_of_each_path_lands_it(tmp_path: Path):
 
 async def test_a04_the_owners_are_read_from_the_base_and_not_from_the_change(tmp_path: Path):
     files = {".github/CODEOWNERS": "* @carl\n", "CODEOWNERS": "* @rosa\n"}
-    async with playing(tmp_path, asking(code_owners=True), files) as history:
+    async with owned(tmp_path, asking(code_owners=True), files) as history:
         await history.push("rosa", {".github/CODEOWNERS": "* @rosa\n"})
         await history.deliver_all()
         digest = history.oracle.current(history.pull)
@@ -76,7 +68,7 @@ async def test_a04_the_owners_are_read_from_the_base_and_not_from_the_change(tmp
 
 
 async def test_an_owner_who_took_the_approval_back_is_missing_again(tmp_path: Path):
-    async with playing(tmp_path, asking(code_owners=True, approvals=2), {"CODEOWNERS": OWNERS}) as history:
+    async with owned(tmp_path, asking(code_owners=True, approvals=2), {"CODEOWNERS": OWNERS}) as history:
         await approve(history, "robin")
         assert not history.pull.merged
         await history.dismiss("carl", "robin")
@@ -89,7 +81,7 @@ async def test_an_owner_who_took_the_approval_back_is_missing_again(tmp_path: Pa
 
 
 async def test_one_approval_is_not_two_and_a_push_voids_them_all(tmp_path: Path):
-    async with playing(tmp_path, asking(approvals=2)) as history:
+    async with owned(tmp_path, asking(approvals=2)) as history:
         await approve(history, "robin")
         await approve(history, "robin")
         assert "1 of 2 people have approved" in said(history)
@@ -102,7 +94,7 @@ async def test_one_approval_is_not_two_and_a_push_voids_them_all(tmp_path: Path)
 
 
 async def test_a_merge_past_the_second_approval_does_not_pass_for_approved(tmp_path: Path):
-    async with playing(tmp_path, asking(approvals=2)) as history:
+    async with owned(tmp_path, asking(approvals=2)) as history:
         await approve(history, "robin")
         await history.flip("carl", draft=False)
         await history.merge("carl")
@@ -121,7 +113,7 @@ async def test_a_merge_past_the_second_approval_does_not_pass_for_approved(tmp_p
     ],
 )
 async def test_what_cannot_be_told_keeps_the_gate_closed_and_says_why(owners: str, words: str, tmp_path: Path):
-    async with playing(tmp_path, asking(code_owners=True), {"docs/CODEOWNERS": owners}) as history:
+    async with owned(tmp_path, asking(code_owners=True), {"docs/CODEOWNERS": owners}) as history:
         for who in ("carl", "rosa"):
             await approve(history, who)
         assert not history.pull.merged
@@ -130,7 +122,7 @@ async def test_what_cannot_be_told_keeps_the_gate_closed_and_says_why(owners: st
 
 async def test_a_team_is_asked_for_its_members_where_the_app_may_read_them(tmp_path: Path):
     files = {"CODEOWNERS": "* @corner-shop/pay @elsewhere/all\n"}
-    async with playing(tmp_path, asking(code_owners=True), files) as history:
+    async with owned(tmp_path, asking(code_owners=True), files) as history:
         history.stage.installation.permissions["members"] = "read"
         history.stage.teams["corner-shop/pay"] = ("carl",)
         await approve(history, "rosa")
@@ -140,10 +132,10 @@ async def test_a_team_is_asked_for_its_members_where_the_app_may_read_them(tmp_p
 
 
 async def test_shipped_off_and_without_owners_nothing_is_asked_for(tmp_path: Path):
-    async with playing(tmp_path / "off", shipped(), {"CODEOWNERS": "* @carl\n"}) as history:
+    async with owned(tmp_path / "off", shipped(), {"CODEOWNERS": "* @carl\n"}) as history:
         await approve(history, "rosa")
         assert history.pull.merged
-    async with playing(tmp_path / "unowned", asking(code_owners=True), {"CODEOWNERS": "/stock.py @carl\n"}) as history:
+    async with owned(tmp_path / "unowned", asking(code_owners=True), {"CODEOWNERS": "/stock.py @carl\n"}) as history:
         await approve(history, "rosa")
         assert history.pull.merged
 
@@ -155,7 +147,7 @@ async def test_a_repository_may_ask_for_its_owners_although_the_operator_does_no
         "unless { context.missing_owners.isEmpty() };\n"
     )
     files = {"CODEOWNERS": "* @carl\n", ".github/pullwright.cedar": rules}
-    async with playing(tmp_path, shipped(), files) as history:
+    async with owned(tmp_path, shipped(), files) as history:
         await approve(history, "rosa")
         assert not history.pull.merged
         assert "Our owners approve." in said(history)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,20 +9,7 @@ import pytest
 
 from bot.domain.repository import LandingMode
 from bot.domain.task import Stage
-from tests.histories.history import History
-from tests.histories.stage import Mutant, staged
-
-
-@asynccontextmanager
-async def playing(root: Path, mode: LandingMode = LandingMode.READY) -> AsyncIterator[History]:
-    async with staged(root, Mutant()) as stage:
-        history = History(stage, mode)
-        try:
-            await history.begin()
-            await history.deliver_all()
-            yield history
-        finally:
-            await history.close()
+from tests.histories.history import History, playing
 
 
 async def review(history: History, who: str, event: str, body: str, *lines: tuple[str, int, str]) -> Any:

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from bot.domain.repository import LandingMode
 from bot.policy.engine import Policies
 from bot.settings import load_policies
-from tests.histories.history import History, Race, Violation
+from tests.histories.history import History, Race, Violation, playing
 from tests.histories.mutants import MUTANTS, Script
 from tests.histories.play import EVERYBODY, WRITERS, calm, play
 from tests.histories.stage import POLICIES, Mutant, staged
@@ -38,15 +38,9 @@ async def test_nothing_unapproved_lands_and_what_is_approved_does(first: int, po
 
 
 async def acted(mutant: Mutant, mode: LandingMode, script: Script, policies: Policies, root: Path) -> None:
-    async with staged(root, mutant, policies) as stage:
-        history = History(stage, mode)
-        try:
-            await history.begin()
-            await history.deliver_all()
-            await script(history)
-            history.check()
-        finally:
-            await history.close()
+    async with playing(root, mode, mutant=mutant, policies=policies) as history:
+        await script(history)
+        history.check()
 
 
 @pytest.mark.parametrize(("mutant", "mode", "script"), MUTANTS, ids=[mutant.name for mutant, _, _ in MUTANTS])

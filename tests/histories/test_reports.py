@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,25 +28,14 @@ from bot.stages.intake.run import decide_delivery
 from bot.stages.landing.texts import squash_message
 from bot.workflow import judging, segments, texts
 from bot.workflow.journal import TaskEnded
-from tests.histories.history import History, Race
+from tests.histories.history import History, Race, playing
+from tests.histories.mutants import base_rewound_before_it_is_heard
 from tests.histories.stage import HistoryConductor, HistoryContext, Mutant, staged
 from tests.histories.test_ground import office
 from tests.unit.stages.approving.builders import approval, snapshot
 from tests.unit.stages.intake.builders import PULL, commented
 
 WRITER = IntakeFacts(UserId(1), 2, permission=Permission.WRITE)
-
-
-@asynccontextmanager
-async def playing(root: Path, mode: LandingMode = LandingMode.READY) -> AsyncIterator[History]:
-    async with staged(root, Mutant()) as stage:
-        history = History(stage, mode)
-        try:
-            await history.begin()
-            await history.deliver_all()
-            yield history
-        finally:
-            await history.close()
 
 
 async def heard(history: History) -> list[object]:
@@ -213,13 +200,7 @@ async def test_an_archived_or_renamed_repository_ends_or_goes_on_and_never_crash
 
 async def test_a_base_rewound_between_the_review_and_its_webhook_is_noticed(tmp_path: Path):
     async with playing(tmp_path, LandingMode.MERGE) as history:
-        await history.move_base("carl", {"stock.py": "stock = 5\n"})
-        await history.update_branch("carl")
-        await history.deliver_all()
-        await history.review("robin", "APPROVE", history.pull.head_sha)
-        git = history.stage.git
-        await history.move("carl", "main", git.parents(git.refs["refs/heads/main"])[0], force=True)
-        await history.deliver_all()
+        await base_rewound_before_it_is_heard(history)
         history.check()
         assert not history.pull.merged
         assert any("was shown. Look at it and approve again." in one.body for one in history.issue.comments)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from bot.domain.repository import LandingMode
 from bot.domain.task import Stage
-from tests.histories.history import History
-from tests.histories.stage import Mutant, staged
+from tests.histories.history import History, Playing, playing
 
 RULES = ".github/pullwright.cedar"
 FORBIDS = """@id("no-stock")
@@ -24,16 +21,8 @@ forbid (
 """
 
 
-@asynccontextmanager
-async def ruled(root: Path, rules: str) -> AsyncIterator[History]:
-    async with staged(root, Mutant(), files={RULES: rules}) as stage:
-        history = History(stage, LandingMode.MERGE)
-        try:
-            await history.begin()
-            await history.deliver_all()
-            yield history
-        finally:
-            await history.close()
+def ruled(root: Path, rules: str) -> Playing:
+    return playing(root, LandingMode.MERGE, files={RULES: rules})
 
 
 async def approve(history: History) -> None:
