@@ -1,4 +1,5 @@
-"""A PostgreSQL server of the tests' own: a fresh cluster in a temporary directory, on a loopback port, ended with the block."""
+"""A PostgreSQL server of the tests' own: a fresh cluster in a temporary directory, on a loopback port, ended with the block or
+with the process that runs it."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ def server() -> Iterator[str]:
         )
         with (root / "log").open("wb") as log:
             running = subprocess.Popen(
-                [programs / "postgres", "-D", data, *options, "-c", "fsync=off"],
+                ["setpriv", "--pdeathsig", "SIGQUIT", programs / "postgres", "-D", data, *options, "-c", "fsync=off"],
                 user=user,
                 cwd=root,
                 stdout=log,

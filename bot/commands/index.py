@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import sys
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from bot.custody.clones import number_of
 from bot.custody.faults import LineFault
 from bot.custody.git import GitError
 from bot.custody.mirror import Mirror
@@ -43,9 +43,8 @@ class Place:
     git: bool
 
     @property
-    def number(self) -> int:
-        """Stands in for a repository's number; 60 bits of the path's hash."""
-        return int(hashlib.sha256(str(self.root).encode("utf-8", "surrogateescape")).hexdigest()[:15], 16)
+    def number(self) -> RepositoryId:
+        return number_of(self.root)
 
     @property
     def folder_index(self) -> Path:
@@ -74,7 +73,7 @@ def query_of(given: str) -> str:
 
 async def head(place: Place) -> tuple[Mirror, TreeId]:
     """The tree of the clone's HEAD, now in a mirror. Raises UserError when there is none."""
-    mirror = Mirror(place.home, RepositoryId(place.number))
+    mirror = Mirror(place.home, place.number)
     try:
         commit = await mirror.from_directory(place.root)
         return mirror, await mirror.tree_of(commit)

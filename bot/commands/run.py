@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import getpass
-import hashlib
 import json
-import socket
 import sys
 import time
 from collections.abc import Callable
@@ -16,12 +14,12 @@ from pathlib import Path
 from rich.console import Console
 
 from bot.commands.serve import sandboxes
-from bot.custody.clones import current_branch, give_branch
+from bot.custody.clones import current_branch, give_branch, number_of
 from bot.custody.faults import LineFault
 from bot.custody.git import GitError
 from bot.domain.errors import CustodyError, Transient, UserError
 from bot.domain.event import Actor, Subject
-from bot.domain.ids import InstallationId, RepositoryId, TaskId, UserId, short
+from bot.domain.ids import InstallationId, TaskId, UserId, short
 from bot.domain.money import dollars, from_dollars
 from bot.domain.repository import RepositoryRef
 from bot.domain.task import Ending, Stage, TaskSpec
@@ -109,10 +107,8 @@ def _spec(settings: Settings, request: Request) -> tuple[TaskSpec, str]:
         raise UserError(f"{request.clone} is no git repository.", "--repo names a clone.") from None
     if branch is None:
         raise UserError("No branch is checked out.", "Name one: --base main.")
-    root = request.clone.resolve()
-    here = f"{socket.gethostname()}:{root}"  # so that what a sandbox service keeps for it is nobody else's
-    number = int(hashlib.sha256(here.encode("utf-8", "surrogateescape")).hexdigest()[:12], 16)
-    reference = RepositoryRef(RepositoryId(number), f"local/{root.name}", InstallationId(0))
+    number = number_of(request.clone)
+    reference = RepositoryRef(number, f"local/{request.clone.resolve().name}", InstallationId(0))
     title = request.task.strip().splitlines()[0][:TITLE]
     spec = TaskSpec(
         TaskId(f"run:{number}:{int(time.time())}"),

@@ -6,18 +6,26 @@ branch is a file that must not exist before.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
+import socket
 from pathlib import Path
 
 from bot.custody.digest import git_dir_of
 from bot.custody.faults import UpstreamFault
 from bot.custody.git import git
 from bot.custody.mirror import Mirror
-from bot.domain.ids import CommitId
+from bot.domain.ids import CommitId, RepositoryId
 
 _SYMBOLIC = re.compile(r"ref: refs/heads/(.+)\n?")
 _BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,200}")
+
+
+def number_of(directory: Path) -> RepositoryId:
+    """Stands in for a repository's number where there is no GitHub: of this directory on this machine and no other."""
+    here = f"{socket.gethostname()}:{directory.resolve()}"
+    return RepositoryId(int(hashlib.sha256(here.encode("utf-8", "surrogateescape")).hexdigest()[:15], 16))
 
 
 def current_branch(clone: Path) -> str | None:

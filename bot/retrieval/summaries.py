@@ -15,7 +15,7 @@ from bot.providers.llm.batches import Answer, Question
 from bot.retrieval.catalogue import Floats
 from bot.retrieval.kinds import Kind
 from bot.retrieval.segment import Outline
-from bot.retrieval.store import IndexFault
+from bot.retrieval.store import IndexFault, transaction
 from bot.retrieval.view import Item, View
 
 _SCHEMA = """
@@ -72,14 +72,8 @@ class Summaries:
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        with self._explained():
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._db
-                self._db.execute("COMMIT")
-            finally:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
+        with self._explained(), transaction(self._db):
+            yield self._db
 
     def texts(self) -> dict[str, str]:
         """Every summary by its key."""

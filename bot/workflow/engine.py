@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -114,7 +115,8 @@ class Engine:
         }
 
     def close(self) -> None:
-        """Stop; what runs stays recoverable."""
+        """Stop; what runs stays recoverable, so that it is cut off is nothing to warn of."""
+        logging.getLogger("dbos").setLevel(logging.ERROR)
         DBOS.destroy(workflow_completion_timeout_sec=0, destroy_registry=True)
 
     # receiving

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from bot.domain.event import (
     Actor,
@@ -203,37 +204,33 @@ _GOES_ON = {
 
 
 def _commented(fields: Fields) -> Commented:
-    issue, comment = fields.at("issue"), fields.at("comment")
-    via = comment.at("performed_via_github_app") if comment.has("performed_via_github_app") else None
-    return Commented(
-        subject=_subject(fields, issue, is_pull=issue.has("pull_request")),
-        actor=_actor(fields.at("sender")),
-        comment_id=CommentId(comment.number("id")),
-        body=comment.text_or_empty("body"),
-        title=issue.text("title"),
-        subject_body=issue.text_or_empty("body"),
-        open=issue.get("state") == "open",
-        locked=issue.get("locked") is True,
-        by_app=None if via is None else via.number("id"),
-    )
+    issue = fields.at("issue")
+    return _comment_on(fields, issue, is_pull=issue.has("pull_request"))
 
 
 def _on_line(fields: Fields) -> Commented:
-    pull, comment = fields.at("pull_request"), fields.at("comment")
-    via = comment.at("performed_via_github_app") if comment.has("performed_via_github_app") else None
+    comment = fields.at("comment")
     review = comment.get("pull_request_review_id")
+    return replace(
+        _comment_on(fields, fields.at("pull_request"), is_pull=True),
+        review_id=None if review is None else ReviewId(comment.number("pull_request_review_id")),
+        on_line=True,
+    )
+
+
+def _comment_on(fields: Fields, thing: Fields, *, is_pull: bool) -> Commented:
+    comment = fields.at("comment")
+    via = comment.at("performed_via_github_app") if comment.has("performed_via_github_app") else None
     return Commented(
-        subject=_subject(fields, pull, is_pull=True),
+        subject=_subject(fields, thing, is_pull=is_pull),
         actor=_actor(fields.at("sender")),
         comment_id=CommentId(comment.number("id")),
         body=comment.text_or_empty("body"),
-        title=pull.text("title"),
-        subject_body=pull.text_or_empty("body"),
-        open=pull.get("state") == "open",
-        locked=pull.get("locked") is True,
+        title=thing.text("title"),
+        subject_body=thing.text_or_empty("body"),
+        open=thing.get("state") == "open",
+        locked=thing.get("locked") is True,
         by_app=None if via is None else via.number("id"),
-        review_id=None if review is None else ReviewId(comment.number("pull_request_review_id")),
-        on_line=True,
     )
 
 
