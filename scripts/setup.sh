@@ -86,6 +86,9 @@ clients() {
     npm=("$directory/bin/node" "$node/lib/node_modules/npm/bin/npm-cli.js")
   fi
   cp tests/clients/package.json "$lock" "$directory/"
+  if [ -z "${NODE_EXTRA_CA_CERTS:-}" ] && [ -e /etc/ssl/certs/ca-certificates.crt ]; then
+    export NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt # node does not look at this machine's own authorities by itself
+  fi
   "${npm[@]}" ci --prefix "$directory" --ignore-scripts --no-audit --no-fund --silent
   printf '%s' "$want" >"$directory/.locked"
 }
