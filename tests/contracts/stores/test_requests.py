@@ -48,7 +48,7 @@ class TestRequests:
         assert (tally.spent_day, tally.set_aside) == (170, BUDGET - 170)
         await store.tasks.move(task, Stage.IN_REVIEW)
         assert (await store.requests.tally(UserId(1), RepositoryId(1), at=NOW)).set_aside == 0
-        assert (await store.requests.tally(UserId(1), RepositoryId(1), at=NOW + DAY)).spent_day == 0
+        assert (await store.requests.tally(UserId(1), RepositoryId(1), at=NOW + 2 * DAY)).spent_day == 0
 
     async def test_tasks_that_live_are_found_until_they_end(self, store: Store):
         first, second = await started(store), await started(store, trigger="comment:2", number=6)
