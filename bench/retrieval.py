@@ -82,7 +82,7 @@ def inside(view: View, row: Row, tree: Path) -> float | None:
 def _symbols_inside(view: View, row: Row, shown: dict[str, set[int]]) -> float | None:
     found: list[bool] = []
     for path, names in row.symbols.items():
-        item = view.number.get(path)
+        item = view.catalogue.row(path)
         if item is None:
             continue
         known = {one.qualified: one for one in view.outlines([item])[item].definitions}

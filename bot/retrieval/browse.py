@@ -96,7 +96,8 @@ def _ranked(view: View, hits: Sequence[Hit], pattern: str) -> Matches:
     if not hits:
         return Matches((), nearest=rank(view, pattern)[:MOST_NEAREST])
     counts = Counter(hit.path for hit in hits)
-    items = {path: view.number[path] for path, _ in counts.most_common(_LOOKED_AT) if path in view.number}
+    rows = {path: view.catalogue.row(path) for path, _ in counts.most_common(_LOOKED_AT)}
+    items = {path: row for path, row in rows.items() if row is not None}
     outlines = view.outlines(items.values())
     defining = frozenset(
         (hit.path, hit.line)
@@ -112,7 +113,8 @@ def _ranked(view: View, hits: Sequence[Hit], pattern: str) -> Matches:
 
 
 def _apart(view: View, path: str) -> bool:
-    return path not in view.number or bool(view.apart[view.number[path]])
+    row = view.catalogue.row(path)
+    return row is None or bool(view.apart[row])
 
 
 def _defines(hit: Hit, definitions: Sequence[Definition], pattern: str) -> bool:

@@ -1,23 +1,48 @@
-"""What paths alone say of files: kind, module, words. Kept in the store, so that a commit costs only its new paths."""
+"""What a query has to know of every file of a tree, as arrays in path order. It is kept in the store and carried from one tree to
+the next, so that a commit costs only its own paths; carried or made anew, it is the same.
+"""
 
 from __future__ import annotations
 
 import posixpath
 import struct
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from bot.retrieval.files import File
 from bot.retrieval.kinds import Kind, kind_of
 from bot.retrieval.postings import Hashes, Ints, places
+from bot.retrieval.ragged import Paths, Ragged, starts_of
+from bot.retrieval.store import Document
 from bot.retrieval.words import Vocabulary, hash_of
 
 KINDS = tuple(Kind)
-_CODE_OF = {kind: number for number, kind in enumerate(KINDS)}
-_HEAD = struct.Struct("<IIII")
+STATES = (
+    "read", "slow", "nested", "binary", "large", "long-lines", "lfs", "failed", "link", "submodule", "special",
+)  # fmt: skip
+_KIND = {kind: number for number, kind in enumerate(KINDS)}
+_STATE = {state: number for number, state in enumerate(STATES)}
+_FACTS = np.dtype(
+    [
+        ("id", "<u4"),
+        ("total", "<u4"),
+        ("symbols", "<u4"),
+        ("lines", "<u4"),
+        ("stem", "<u4"),
+        ("name", "<u4"),
+        ("kind", "u1"),
+        ("state", "u1"),
+        ("oid", "S64"),
+    ]
+)
+"""One file: its document and what is known of it, hashes of its module's last part and of its name, kind, state, blob id."""
+_HEAD = struct.Struct("<64sQQQ")
+_LOW = 0xFFFF
 K1 = 1.2
 B = 0.75
 
@@ -26,45 +51,81 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Paths in order. Path i has kind KINDS[kinds[i]], module stem stems[i] and words hashes[starts[i]:starts[i + 1]]."""
+    """Files in path order: row i is paths[i], facts[i], and the hashes of its path's words. `tree` is the tree whose files
+    these are; nothing for a folder."""
 
-    paths: tuple[str, ...]
-    stems: tuple[str, ...]
-    kinds: npt.NDArray[np.uint8]
-    starts: Ints
-    hashes: Hashes
+    paths: Paths
+    facts: npt.NDArray[np.void]
+    words: Ragged
+    tree: str = field(default="", compare=False)
+
+    def __len__(self) -> int:
+        return len(self.facts)
+
+    def row(self, path: str) -> int | None:
+        """The row of a path."""
+        at = bisect_left(self.paths, path)
+        return at if at < len(self) and self.paths[at] == path else None
+
+    def by_stem(self, stem: str) -> list[int]:
+        """Files whose module ends with this name."""
+        return [row for row in self._stems.of(stem) if module_of(self.paths[row]).rpartition("/")[2] == stem]
+
+    def by_name(self, name: str) -> list[int]:
+        """Files of this name, given in lower case."""
+        return [row for row in self._names.of(name) if self.paths[row].rpartition("/")[2].lower() == name]
 
     @cached_property
-    def number(self) -> dict[str, int]:
-        return {path: index for index, path in enumerate(self.paths)}
+    def _stems(self) -> _Places:
+        return _Places(self.facts["stem"])
 
     @cached_property
-    def by_stem(self) -> dict[str, list[int]]:
-        return _grouped(self.stems)
-
-    @cached_property
-    def by_name(self) -> dict[str, list[int]]:
-        return _grouped([path.rpartition("/")[2].lower() for path in self.paths])
+    def _names(self) -> _Places:
+        return _Places(self.facts["name"])
 
     def scores(self, weights: Mapping[str, float], counted: npt.NDArray[np.bool_]) -> Floats:
         """BM25 of the paths' own words; statistics are those of the counted paths."""
         by_hash = {hash_of(term): weight for term, weight in weights.items()}
         asked = np.array(sorted(by_hash), np.uint32)
-        if not len(self.paths) or not len(asked):
-            return np.zeros(len(self.paths))
-        lengths = np.diff(self.starts)
-        at = np.searchsorted(asked, self.hashes)
-        at[at == len(asked)] = 0
-        hit = np.flatnonzero(asked[at] == self.hashes)
-        owner = np.repeat(np.arange(len(self.paths)), lengths)[hit]
-        pairs, times = np.unique(owner * len(asked) + at[hit], return_counts=True)
+        if not len(self) or not len(asked):
+            return np.zeros(len(self))
+        lengths = self.words.lengths
+        hit, at = matched(self.words.values, asked)
+        owner = np.searchsorted(self.words.starts, hit, side="right") - 1
+        pairs, times = np.unique(owner * len(asked) + at, return_counts=True)
         item, term = pairs // len(asked), pairs % len(asked)
         having = np.bincount(term[counted[item]], minlength=len(asked))
         rarity = np.log1p((max(int(counted.sum()), 1) - having + 0.5) / (having + 0.5))
         weight = np.array([by_hash[hashed] for hashed in asked.tolist()]) * rarity
         norm = 1 - B + B * lengths / max(float(lengths[counted].mean()), 1e-9)
         gained = weight[term] * times * (K1 + 1) / (times + K1 * norm[item])
-        return np.bincount(item, gained, len(self.paths)).astype(np.float64)
+        return np.bincount(item, gained, len(self)).astype(np.float64)
+
+
+class _Places:
+    """Rows by a hash."""
+
+    def __init__(self, hashes: npt.NDArray[np.void]) -> None:
+        self._order = np.argsort(hashes, kind="stable")
+        self._hashes = hashes[self._order]
+
+    def of(self, name: str) -> list[int]:
+        """Rows with the hash of this name, ascending; others may share it."""
+        hashed = np.uint32(hash_of(name))
+        first, last = np.searchsorted(self._hashes, hashed), np.searchsorted(self._hashes, hashed, side="right")
+        return [int(row) for row in self._order[first:last]]
+
+
+def matched(hashes: Hashes, asked: Hashes) -> tuple[Ints, Ints]:
+    """Which of the hashes are among the asked ones (ascending), and the place of each there. Most are told apart by half their
+    bits."""
+    likely = np.zeros(_LOW + 1, np.bool_)
+    likely[asked & _LOW] = True
+    hit = np.flatnonzero(likely[hashes & _LOW])
+    at = np.searchsorted(asked, hashes[hit])
+    at[at == len(asked)] = 0
+    same = asked[at] == hashes[hit]
+    return hit[same], at[same]
 
 
 def module_of(path: str) -> str:
@@ -75,15 +136,30 @@ def module_of(path: str) -> str:
     return stem
 
 
-def _grouped(names: Sequence[str]) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
-    for index, name in enumerate(names):
-        found.setdefault(name, []).append(index)
-    return found
+NOTHING = Catalogue(Paths.of(()), np.zeros(0, _FACTS), Ragged(np.zeros(1, np.int64), np.zeros(0, np.uint32)))
 
 
-def made(paths: Sequence[str]) -> Catalogue:
-    """Of these paths, from nothing."""
+def made(files: Sequence[tuple[File, Document]]) -> Catalogue:
+    """Of these files, which are in path order, from nothing."""
+    paths = Paths.of([file.path for file, _ in files])
+    return Catalogue(paths, np.array([_facts(*one) for one in files], _FACTS), _words([file.path for file, _ in files]))
+
+
+def _facts(file: File, document: Document) -> tuple[int | bytes, ...]:
+    return (
+        document.id,
+        document.total,
+        document.symbols,
+        document.lines,
+        hash_of(module_of(file.path).rpartition("/")[2]),
+        hash_of(file.path.rpartition("/")[2].lower()),
+        _KIND[kind_of(file.path, generated=bool(document.generated))],
+        _STATE[document.state],
+        file.oid.encode(),
+    )
+
+
+def _words(paths: Sequence[str]) -> Ragged:
     vocabulary = Vocabulary()
     runs: list[int] = []
     counts: list[int] = []
@@ -93,69 +169,44 @@ def made(paths: Sequence[str]) -> Catalogue:
         counts.append(len(parts))
     entry, at = places(vocabulary.starts(), np.array(runs, np.int64))
     owner = np.repeat(np.arange(len(paths)), counts)[entry]
+    return Ragged(starts_of(np.bincount(owner, minlength=len(paths))), vocabulary.hashes()[at])
+
+
+def updated(
+    held: Catalogue, gone: Collection[str], put: Sequence[tuple[File, Document]], *, tree: str = ""
+) -> Catalogue:
+    """What `held` becomes when these paths are gone and then these files, in path order, are there."""
+    stale = {*gone, *(file.path for file, _ in put)}
+    rows = [row for path in stale if (row := held.row(path)) is not None]
+    new, paths = made(put), held.paths.without(rows)
+    at = np.array([bisect_left(paths, file.path) for file, _ in put], np.int64)
     return Catalogue(
-        tuple(paths),
-        tuple([module_of(path).rpartition("/")[2] for path in paths]),
-        np.array([_CODE_OF[kind_of(path)] for path in paths], np.uint8),
-        _starts(np.bincount(owner, minlength=len(paths))),
-        vocabulary.hashes()[at],
-    )
-
-
-def _starts(lengths: Ints) -> Ints:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-
-
-def updated(held: Catalogue, paths: Sequence[str]) -> Catalogue:
-    """As `made`, with what `held` knows already."""
-    if held.paths == tuple(paths):
-        return held
-    known = held.number
-    new = made([path for path in paths if path not in known])
-    fresh = new.number
-    shift = len(held.paths)
-    rows = np.array([known[path] if path in known else shift + fresh[path] for path in paths], np.int64)
-    starts = np.concatenate([held.starts, new.starts[1:] + held.starts[-1]])
-    _, at = places(starts, rows)
-    stems = held.stems + new.stems
-    return Catalogue(
-        tuple(paths),
-        tuple([stems[row] for row in rows.tolist()]),
-        np.concatenate([held.kinds, new.kinds])[rows],
-        _starts(starts[rows + 1] - starts[rows]),
-        np.concatenate([held.hashes, new.hashes])[at],
+        paths.merged(at, new.paths),
+        np.insert(np.delete(held.facts, rows), at, new.facts),
+        held.words.without(rows).merged(at, new.words),
+        tree,
     )
 
 
 def packed(held: Catalogue) -> bytes:
     """For the store."""
-    names = [_joined(held.paths), _joined(held.stems)]
-    arrays = (held.kinds, np.diff(held.starts).astype(np.uint16), held.hashes)
-    head = _HEAD.pack(len(held.paths), len(names[0]), len(names[1]), len(held.hashes))
-    return head + b"".join(names) + b"".join([array.tobytes() for array in arrays])
+    lengths = (held.paths.lengths.astype(np.uint32), held.words.lengths.astype(np.uint32))
+    arrays = (held.facts, held.paths.values, held.words.values, *lengths)
+    head = _HEAD.pack(held.tree.encode(), len(held), len(held.paths.values), len(held.words.values))
+    return head + b"".join([array.tobytes() for array in arrays])
 
 
 def unpacked(data: bytes) -> Catalogue:
-    """The opposite of `packed`; of nothing, a catalogue of no paths."""
+    """The opposite of `packed`; of nothing, a catalogue of no files."""
     if not data:
-        return made(())
-    count, first, second, words = _HEAD.unpack_from(data)
+        return NOTHING
+    tree, count, letters, words = _HEAD.unpack_from(data)
     at = _HEAD.size
-    paths, stems = _split(data[at : at + first]), _split(data[at + first : at + first + second])
-    at += first + second
-    lengths = np.frombuffer(data, np.uint16, count, at + count)
-    return Catalogue(
-        paths,
-        stems,
-        np.frombuffer(data, np.uint8, count, at),
-        _starts(lengths.astype(np.int64)),
-        np.frombuffer(data, np.uint32, words, at + 3 * count),
-    )
-
-
-def _joined(names: Sequence[str]) -> bytes:
-    return "\0".join(names).encode("utf-8", "surrogateescape")
-
-
-def _split(data: bytes) -> tuple[str, ...]:
-    return tuple(data.decode("utf-8", "surrogateescape").split("\0"))
+    facts = np.frombuffer(data, _FACTS, count, at)
+    at += facts.nbytes
+    names = np.frombuffer(data, np.uint8, letters, at)
+    at += letters
+    hashes = np.frombuffer(data, np.uint32, words, at)
+    lengths = np.frombuffer(data, np.uint32, 2 * count, at + hashes.nbytes).astype(np.int64)
+    paths = Paths(starts_of(lengths[:count]), names)
+    return Catalogue(paths, facts, Ragged(starts_of(lengths[count:]), hashes), tree.rstrip(b"\0").decode())

@@ -89,7 +89,7 @@ def compose(made: Plan, contents: Mapping[int, bytes], tokens: int) -> Context:
     """At most `tokens` tokens of three bytes. `contents` has the bytes of the wanted items that could be read."""
     room = tokens * BYTES_PER_TOKEN
     view = made.view
-    overview = directories(list(view.paths), max(int(room * MAP_SHARE), min(SMALLEST_MAP, room // 5)))
+    overview = directories(view.paths.all(), max(int(room * MAP_SHARE), min(SMALLEST_MAP, room // 5)))
     outlines = view.outlines(candidate.item for candidate in made.found[:OUTLINED])
     texts = {item: decoded(data) for item, data in contents.items()}
     lines = {item: text.split("\n") for item, text in texts.items() if text is not None}
@@ -163,7 +163,7 @@ def _outline_blocks(made: Plan, outlines: Mapping[int, Outline], room: int) -> l
     blocks: list[str] = []
     for candidate in made.found[:OUTLINED]:
         item = made.view.items[candidate.item]
-        head = f"{item.path} ({item.document.lines} lines)"
+        head = f"{item.path} ({item.lines} lines)"
         block = "\n".join([head, *(_outline_line(one) for one in _main(outlines[candidate.item].definitions))])
         if size_of(block) + 2 > room:
             block = head

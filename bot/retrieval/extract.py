@@ -13,7 +13,7 @@ from bot.retrieval.languages import DATA, has_grammar
 from bot.retrieval.outline import Text, definitions_of, nested_too_deep
 from bot.retrieval.patterns import pattern_definitions
 
-VERSION = 4
+VERSION = 5
 """Goes up with every change of what is extracted or how it is kept; an index of an earlier version is built anew."""
 LARGEST = 1_000_000
 """Bytes; a larger file is named and not read."""

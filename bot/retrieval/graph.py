@@ -79,7 +79,7 @@ def _tested(view: View, item: int) -> list[int]:
     if view.items[item].kind is not Kind.TEST:
         return []
     name = _TEST_MARK.sub("", module_of(view.items[item].path).rsplit("/", 1)[-1])
-    items = [other for other in view.catalogue.by_stem.get(name, []) if view.items[other].kind is Kind.CODE]
+    items = [other for other in view.catalogue.by_stem(name) if view.items[other].kind is Kind.CODE]
     return items if len(items) <= 3 else []
 
 

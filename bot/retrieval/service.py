@@ -54,7 +54,7 @@ async def context_for(
         view, _ = await index_tree(store, mirror, tree, progress)
         meaning = await meaning_of(view, summaries_of(mirror), query, embedder)
         made = await asyncio.to_thread(context.plan, view, query, meaning)
-        readable = [item for item in made.wanted if view.items[item].document.state in READABLE]
+        readable = [item for item in made.wanted if view.items[item].state in READABLE]
         contents = await mirror.blobs(BlobId(view.items[item].oid) for item in readable) if readable else {}
         texts = {item: contents[BlobId(view.items[item].oid)] for item in readable}
         return await asyncio.to_thread(context.compose, made, texts, tokens)
@@ -118,7 +118,7 @@ def context_of_folder(
         made = context.plan(view, query, meaning)
         contents: dict[int, bytes] = {}
         for item in made.wanted:
-            if view.items[item].document.state in READABLE:
+            if view.items[item].state in READABLE:
                 try:
                     contents[item] = (root / view.items[item].path).read_bytes()
                 except OSError:

@@ -152,7 +152,7 @@ def _shared_ending(one: str, two: str) -> int:
 
 def _closest(view: View, path: str) -> tuple[list[int], int]:
     """Items with the most trailing parts in common with a path that is written somewhere, and how many parts."""
-    items = view.catalogue.by_name.get(path.rsplit("/", 1)[-1].lower(), [])
+    items = view.catalogue.by_name(path.rsplit("/", 1)[-1].lower())
     if not items:
         return [], 0
     shared = [_shared_ending(view.items[item].path, path) for item in items]

@@ -126,12 +126,7 @@ def wanted(view: View, known: Iterable[str]) -> list[Job]:
     found: list[Job] = []
     for number, item in enumerate(view):
         key = key_of(item)
-        if (
-            item.kind is Kind.CODE
-            and item.document.state == "read"
-            and item.document.total >= SMALLEST
-            and key not in seen
-        ):
+        if item.kind is Kind.CODE and item.state == "read" and item.terms >= SMALLEST and key not in seen:
             seen.add(key)
             found.append(Job(key, number))
     return found

@@ -1,39 +1,39 @@
-"""The files of one commit or folder joined with what the store knows of their blobs: what a query is answered from."""
+"""The files of one commit or folder and what the store knows of their blobs: what a query is answered from."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from bot.retrieval import catalogue
-from bot.retrieval.catalogue import KINDS, Floats, module_of
+from bot.retrieval.catalogue import KINDS, STATES, Catalogue, Floats, module_of
 from bot.retrieval.chunks import Chunks
-from bot.retrieval.files import File
 from bot.retrieval.kinds import Kind
 from bot.retrieval.languages import language_of
 from bot.retrieval.postings import Ints
 from bot.retrieval.segment import Outline
-from bot.retrieval.store import Document, Key, Postings, Store
+from bot.retrieval.store import Postings, Store
 
 Weights = Mapping[str, float]
 """How much each term of the query counts."""
 
 K1 = 1.2
 B = 0.75
-_CATALOGUE = "catalogue"
-_CODE, _GENERATED, _VENDORED = (KINDS.index(kind) for kind in (Kind.CODE, Kind.GENERATED, Kind.VENDORED))
+_CODE = KINDS.index(Kind.CODE)
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One file of the view."""
+    """One file of the view; `terms` is how many its text has."""
 
     path: str
     oid: str
     kind: Kind
-    document: Document
+    state: str
+    lines: int
+    terms: int
 
     @property
     def language(self) -> str:
@@ -41,63 +41,50 @@ class Item:
 
 
 class View(Sequence[Item]):
-    """Items in path order; every array has one number for each. Statistics are those of code files, when there are any.
+    """Items in path order; every array has one number for each. Statistics are those of code files, when there are any."""
 
-    `known` is what the store knows of the files' blobs, when that was asked already.
-    """
-
-    def __init__(self, store: Store, files: Sequence[File], known: Mapping[Key, Document] | None = None) -> None:
+    def __init__(self, store: Store, catalogue: Catalogue) -> None:
         self.store = store
-        if known is None:
-            known = store.documents(file.oid for file in files)
-        joined = [(file, document) for file in files if (document := known.get((file.oid, file.language))) is not None]
-        self.documents = [document for _, document in joined]
-        self._oids = [file.oid for file, _ in joined]
-        self.paths = tuple([file.path for file, _ in joined])
-        self.catalogue = self._catalogued()
-        generated = np.array([document.generated for document in self.documents], np.bool_)
-        self.kinds = np.where(generated & (self.catalogue.kinds != _VENDORED), _GENERATED, self.catalogue.kinds)
-        self.ids = np.array([document.id for document in self.documents], np.int64)
-        code = self.kinds == _CODE
-        self.counted = code if code.any() else np.ones(len(self.documents), np.bool_)
+        self.catalogue = catalogue
+        self.paths = catalogue.paths
+        facts = catalogue.facts
+        self.ids = facts["id"].astype(np.int64)
+        code = facts["kind"] == _CODE
+        self.counted = code if code.any() else np.ones(len(facts), np.bool_)
         self.apart = ~self.counted
         self._size = int(self.ids.max(initial=0)) + 1
         self._live = np.bincount(self.ids[self.counted], minlength=self._size)
         self.files = max(int(self.counted.sum()), 1)
-        self._norms = {
-            "total": self._norm([document.total for document in self.documents]),
-            "symbols": self._norm([document.symbols for document in self.documents]),
-        }
-
+        self._norms = {"total": self._norm(facts["total"]), "symbols": self._norm(facts["symbols"])}
         self._meant: dict[str, list[int]] = {}
         self._modules: dict[int, str] = {}
 
-    def _catalogued(self) -> catalogue.Catalogue:
-        """The catalogue of these paths; what is new in it is kept for the next time."""
-        held = catalogue.unpacked(self.store.kept(_CATALOGUE))
-        now = catalogue.updated(held, self.paths)
-        if now is not held:
-            self.store.keep(_CATALOGUE, catalogue.packed(now))
-        return now
-
     def __len__(self) -> int:
-        return len(self.documents)
+        return len(self.catalogue)
 
     def __getitem__(self, item: int) -> Item:  # type: ignore[override]  # no slices
-        return Item(self.paths[item], self._oids[item], KINDS[self.kinds[item]], self.documents[item])
+        facts = self.catalogue.facts[item]
+        return Item(
+            self.paths[item],
+            facts["oid"].decode(),
+            KINDS[facts["kind"]],
+            STATES[facts["state"]],
+            int(facts["lines"]),
+            int(facts["total"]),
+        )
 
     @property
     def items(self) -> Sequence[Item]:
         return self
 
-    @property
-    def number(self) -> Mapping[str, int]:
-        return self.catalogue.number
+    def states(self) -> Mapping[str, int]:
+        """How many items are in each state."""
+        return Counter([STATES[state] for state in self.catalogue.facts["state"].tolist()])
 
-    def _norm(self, of_items: Sequence[int]) -> Floats:
+    def _norm(self, of_items: Ints) -> Floats:
         lengths = np.zeros(self._size)
         lengths[self.ids] = of_items
-        mean = float(lengths[self.ids][self.counted].mean()) if len(self.documents) else 0.0
+        mean = float(lengths[self.ids][self.counted].mean()) if len(self) else 0.0
         return 1 - B + B * lengths / max(mean, 1e-9)
 
     def rarity(self, found: Postings) -> dict[str, float]:
@@ -147,7 +134,7 @@ class View(Sequence[Item]):
         found = self._meant.get(module)
         if found is None:
             ending = f"/{module}"
-            items = self.catalogue.by_stem.get(module.rpartition("/")[2], [])
+            items = self.catalogue.by_stem(module.rpartition("/")[2])
             found = self._meant[module] = [item for item in items if self._module(item).endswith(ending)]
         return found
 

@@ -48,7 +48,7 @@ def test_a_program_on_standard_input_may_index(tmp_path: Path):
     done = subprocess.run(command, input=PROGRAM.encode(), capture_output=True, timeout=120, check=True)
     assert done.stdout.split() == [b"80"]
     view, _ = index_folder(Store(tmp_path / "index.db"), root)
-    assert {item.document.state for item in view.items} == {"read"}
+    assert {item.state for item in view.items} == {"read"}
 
 
 def test_a_parsing_process_that_is_killed_costs_no_file(tmp_path: Path):

@@ -70,7 +70,7 @@ def test_only_what_changed_is_read_again(tmp_path: Path):
     assert rank(view, "deliver letters")[0].path == "app/mail.py"
     (root / "app/mail.py").unlink()
     view, _ = index_folder(store, root)
-    assert "app/mail.py" not in view.number
+    assert "app/mail.py" not in view.paths
 
 
 def test_two_writers_at_once_keep_one_row_for_a_blob(tmp_path: Path):
@@ -135,7 +135,7 @@ def test_hostile_files_are_named_and_the_others_are_found(tmp_path: Path):
     view, report = indexed(tmp_path, root)
     assert rank(view, "rate limiter")[0].path == "app/limits.py"
     assert rank(view, "sixteen")[0].path == "utf16.py"
-    states = {item.path: item.document.state for item in view.items}
+    states = {item.path: item.state for item in view.items}
     assert states["huge.py"] == states["five-mb.json"] == "large"
     assert states["big.bin"] == "lfs"
     assert states["loop"] == states["self.py"] == "link"
@@ -146,7 +146,7 @@ def test_hostile_files_are_named_and_the_others_are_found(tmp_path: Path):
 
 def test_a_file_above_the_limit_is_not_read(tmp_path: Path):
     view, _ = indexed(tmp_path, put(tmp_path / "tree", {"a.py": b"x" * (LARGEST + 1)}))
-    assert view.items[0].document.state == "large"
+    assert view.items[0].state == "large"
 
 
 def test_processes_give_the_same_index_as_none(tmp_path: Path):
