@@ -73,6 +73,8 @@ ROUND = (user("go"), assistant(call("t1")), user(result("t1")))
 FIVE = [text(f"block {i}", cache_control=MARK) for i in range(5)]
 DOCUMENT = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "d"}}
 CITATION = {"type": "char_location", "cited_text": "x", "document_index": 0, "start_char_index": 0, "end_char_index": 1}
+IMAGE: Json = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}
+BASH = {"type": "bash_20250124", "name": "bash"}
 DEFERRED = {**FETCH, "defer_loading": True}
 
 CASES: list[tuple[str, Json, Json]] = [
@@ -191,6 +193,37 @@ CASES: list[tuple[str, Json, Json]] = [
     ("K5", body(user({"type": "text", "text": "a", "colour": "red"})), body(user("a"))),
     ("K5", body(user({"type": "hologram"})), body(user("a"))),
     ("K6", body(user(call("t1"))), body(*ROUND)),
+    ("K7", body(speed="fast"), body(speed="fast", model=OPUS)),
+    ("K2", body(thinking={}), body(thinking={"type": "adaptive"})),
+    ("K2", body(thinking={"type": ["adaptive"]}), body()),
+    ("K2", body(stop_sequences=[" "]), body(stop_sequences=["END"])),
+    ("K2", body(stop_sequences="END"), body()),
+    ("K2", body(metadata={"user": "u"}), body(metadata={"user_id": "u"})),
+    ("K2", body(service_tier="cheap"), body(service_tier="auto")),
+    ("K2", body(speed="slow"), body(speed="standard")),
+    ("K2", body(diagnostics={"previous_message_id": []}), body(diagnostics={"previous_message_id": None})),
+    ("K2", body(output_config={"budget": 1}), body(output_config={"effort": None})),
+    ("K2", body(tool_choice={"type": "auto", "colour": 1}, **tools(LOOK)), body(**tools(LOOK))),
+    ("K2", body(**tools({**LOOK, "colour": "red"})), body(**tools({**LOOK, "strict": False}))),
+    ("K2", body(**tools({**LOOK, "description": None})), body(**tools({**LOOK, "description": "Looks."}))),
+    ("K2", body(**tools({"type": "magic_20260101", "name": "m"})), body(**tools(BASH))),
+    ("K5", body(user({"type": "image"})), body(user(IMAGE))),
+    (
+        "K5",
+        body(user({**IMAGE, "source": {**IMAGE["source"], "media_type": "image/tiff"}})),
+        body(user({"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}})),
+    ),
+    ("K5", body(user({**DOCUMENT, "source": {"type": "scroll"}})), body(user(DOCUMENT))),
+    ("K5", body(user({**DOCUMENT, "citations": {"enabled": "yes"}})), body(user({**DOCUMENT, "citations": {}}))),
+    ("K5", body(user("go"), assistant(call("t 1")), user(result("t 1"))), body(*ROUND)),
+    ("V7", body(model=HAIKU, tool_choice={"type": "tool", "name": "find"}, **tools(LOOK)), body(model=HAIKU)),
+    (
+        "V7",
+        body(**tools({**LOOK, "input_schema": {"type": "object", "properties": []}})),
+        body(**tools({**LOOK, "input_schema": {"type": "object"}})),
+    ),
+    ("V12", body(system=" "), body(system="")),
+    ("V22", body(user(text("a", cache_control={"type": "ephemeral", "ttl": ["5m"]}))), body()),
 ]
 
 
@@ -211,7 +244,7 @@ async def test_a_rule_stops_one_request_and_lets_another_pass(
 
 
 async def test_every_rule_of_the_table_is_exercised() -> None:
-    seen = {case[0] for case in CASES} | {"V23", "V24", "V25", "V27", "K2", "K3"}
+    seen = {case[0] for case in CASES} | {"V23", "V24", "V25", "V27", "K3", "K8"}
     assert {rule.number for rule in RULES} <= seen
 
 

@@ -189,6 +189,16 @@ async def test_thinking_can_eat_the_cap(client: anthropic.AsyncAnthropic) -> Non
     assert (message.content, message.stop_reason, message.usage.output_tokens) == ([], "max_tokens", 100)
 
 
+async def test_a_stop_sequence_ends_the_answer_before_it(client: anthropic.AsyncAnthropic) -> None:
+    BRAIN.says(Text("one END two"), ToolUse("look", {}))
+    message = await send(client, body(tools=[LOOK], stop_sequences=["two", "END"]))
+    assert (message.stop_reason, message.stop_sequence) == ("stop_sequence", "END")
+    assert [b.to_dict() for b in message.content] == [{"type": "text", "text": "one "}]
+    assert message.usage.output_tokens == 2
+    BRAIN.says(Text("END"))
+    assert (await send(client, body(stop_sequences=["END"]))).content == []
+
+
 async def test_a_refusal_names_its_category(client: anthropic.AsyncAnthropic) -> None:
     BRAIN.says(Text("I can't help with that."), stop_reason="refusal", refusal="cyber")
     message = await streamed(client, body())

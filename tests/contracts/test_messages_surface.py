@@ -71,14 +71,15 @@ async def test_a_batch_takes_its_time_and_costs_half(client: anthropic.AsyncAnth
 
 async def test_items_are_judged_one_by_one(client: anthropic.AsyncAnthropic, endpoint: Endpoint) -> None:
     bad, warm = {**summary("x"), "temperature": 0}, {**summary("x"), "max_tokens": 0}
-    batch = await client.messages.batches.create(requests=items(bad, summary("y"), warm))
+    streamed = {**summary("x"), "stream": True}
+    batch = await client.messages.batches.create(requests=items(bad, summary("y"), warm, streamed))
     endpoint.state.clock.advance(61)
     kinds = {}
     async for r in await client.messages.batches.results(batch.id):
         kinds[r.custom_id] = r.result.type
         if r.result.type == "errored":
             assert r.result.error.error.type == "invalid_request_error"
-    assert kinds == {"item-0": "errored", "item-1": "succeeded", "item-2": "errored"}
+    assert kinds == {"item-0": "errored", "item-1": "succeeded", "item-2": "errored", "item-3": "errored"}
 
 
 async def test_a_canceled_batch_runs_nothing(client: anthropic.AsyncAnthropic, endpoint: Endpoint) -> None:
@@ -94,8 +95,14 @@ async def test_a_canceled_batch_runs_nothing(client: anthropic.AsyncAnthropic, e
 
 
 async def test_batches_are_listed_newest_first(client: anthropic.AsyncAnthropic) -> None:
-    made = [(await client.messages.batches.create(requests=items(summary("x")))).id for _ in range(2)]
+    made = [(await client.messages.batches.create(requests=items(summary("x")))).id for _ in range(3)]
     assert [b.id async for b in client.messages.batches.list()] == made[::-1]
+    assert [b.id async for b in client.messages.batches.list(limit=2)] == made[::-1]
+    page = await client.messages.batches.list(limit=1, before_id=made[0])
+    assert ([b.id for b in page.data], page.has_more) == ([made[1]], True)
+    for wrong in ({"limit": 0}, {"after_id": "msgbatch_nowhere"}):
+        with pytest.raises(anthropic.BadRequestError):
+            await client.messages.batches.list(**wrong)
 
 
 async def test_a_batch_item_drops_moved_thinking_instead_of_failing(
@@ -113,7 +120,9 @@ async def test_a_batch_item_drops_moved_thinking_instead_of_failing(
 
 async def test_malformed_batches_are_refused_whole(client: anthropic.AsyncAnthropic) -> None:
     twice = [*items(summary("x")), *items(summary("y"))]
-    for requests in ([], twice, [{"custom_id": "a"}]):
+    [odd], [more] = items(summary("x")), items(summary("y"))
+    odd["custom_id"], more["colour"] = "a b", "red"  # type: ignore[typeddict-unknown-key]
+    for requests in ([], twice, [{"custom_id": "a"}], [odd], [more]):
         with pytest.raises(anthropic.BadRequestError):
             await client.messages.batches.create(requests=requests)  # type: ignore[arg-type]
     with pytest.raises(anthropic.NotFoundError):
@@ -163,7 +172,11 @@ async def test_faults_and_clock_are_ordered_over_http(
     await send(client, body())
     assert (await control.post("/clock", json={"set": 1_000_000})).json()["now"] == pytest.approx(1_000_000, abs=1)
     assert (await control.post("/clock", json={"advance": 300})).json()["now"] == pytest.approx(1_000_300, abs=2)
-    assert (await control.post("/clock", json={"advance": "soon"})).status_code == 400
+    for moment in ({"advance": "soon"}, {"advance": 10**400}, {"later": 1}, [1]):
+        assert (await control.post("/clock", json=moment)).status_code == 400
+    assert (await control.post("/clock", content=b'{"advance": NaN}')).status_code == 400
+    assert (await control.post("/faults", json={"kind": "delay", "seconds": "long"})).status_code == 400
+    assert (await control.get("/log", params={"since": "then"})).status_code == 400
     assert (await control.post("/reset")).json() == {"reset": True}
     assert (await control.get("/log")).json() == []
 
@@ -173,8 +186,10 @@ async def test_unknown_paths_and_bodies_have_the_apis_error_shape(endpoint: Endp
     async with httpx.AsyncClient(base_url=endpoint.url, headers=headers) as plain:
         nowhere = await plain.get("/v1/nowhere")
         assert (nowhere.status_code, nowhere.json()["error"]["type"]) == (404, "not_found_error")
-        garbled = await plain.post("/v1/messages", content=b"{")
-        assert (garbled.status_code, garbled.json()["error"]["type"]) == (400, "invalid_request_error")
+        deep = b'{"messages": ' + b"[" * 50_000
+        for body in (b"{", b"[]", deep, b'{"max_tokens": NaN}', b'{"model": "\\ud800"}', b"\xff"):
+            garbled = await plain.post("/v1/messages", content=body)
+            assert (garbled.status_code, garbled.json()["error"]["type"]) == (400, "invalid_request_error")
         unversioned = await plain.get("/v1/models", headers={"anthropic-version": ""})
         assert unversioned.status_code == 400
     assert nowhere.json()["request_id"] == nowhere.headers["request-id"]

@@ -29,6 +29,7 @@ class Answer:
     output_tokens: int
     thinking_tokens: int
     stop_details: Json | None = None
+    stop_sequence: str | None = None
 
     @property
     def content(self) -> list[Json]:
@@ -42,7 +43,8 @@ PREWARM = Answer((), "max_tokens", 0, 0)
 def compose(said: BrainAnswer, draft: Draft, sealer: Sealer, *, prompt_tokens: int) -> Answer:
     """Shape, sign and cut an answer; sealing goes block by block because each seal covers what stands before it."""
     _check_format(said, draft)
-    spoken = _as_shown(said.blocks, draft)
+    blocks, sequence = _stopped(said.blocks, draft.body.get("stop_sequences") or ())
+    spoken = _as_shown(blocks, draft)
     weights = [_weight(draft, block) for block in spoken]
     room = draft.model.window - prompt_tokens
     cap = min(int(draft.body["max_tokens"]), room)
@@ -53,10 +55,24 @@ def compose(said: BrainAnswer, draft: Draft, sealer: Sealer, *, prompt_tokens: i
     thinking = sum(p.tokens for p in pieces if p.block["type"] == "thinking")
     output = min(total, cap)
     reason = said.stop_reason or ("tool_use" if any(isinstance(b, ToolUse) for b in spoken) else "end_turn")
+    if sequence is not None:
+        reason = "stop_sequence"
     if cut:
         reason = "max_tokens" if cap < room else "model_context_window_exceeded"
     details = {"type": "refusal", "category": said.refusal, "explanation": None} if reason == "refusal" else None
-    return Answer(tuple(pieces), reason, output, min(thinking, output), details)
+    met = sequence if reason == "stop_sequence" else None
+    return Answer(tuple(pieces), reason, output, min(thinking, output), details, met)
+
+
+def _stopped(blocks: Sequence[Spoken], sequences: Sequence[str]) -> tuple[Sequence[Spoken], str | None]:
+    """What is said before the first stop sequence, and that sequence; neither it nor anything after it is shown."""
+    for i, block in enumerate(blocks):
+        found = [(block.text.find(s), s) for s in sequences if s in block.text] if isinstance(block, Text) else []
+        if found:
+            at, sequence = min(found)
+            kept = (Text(block.text[:at]),) if isinstance(block, Text) and block.text[:at].strip() else ()
+            return (*blocks[:i], *kept), sequence
+    return blocks, None
 
 
 def _check_format(said: BrainAnswer, draft: Draft) -> None:

@@ -11,6 +11,7 @@ from bot.emulators.anthropic.delivery import Delivery
 from bot.emulators.anthropic.door import Endpoint, Handler, Visit
 from bot.emulators.anthropic.exchange import accept, count
 from bot.emulators.anthropic.models import MODELS, described
+from bot.emulators.anthropic.paging import page
 from bot.emulators.anthropic.refusals import Refusal
 from bot.emulators.anthropic.state import State
 from bot.emulators.anthropic.wire import Surface
@@ -31,9 +32,8 @@ async def _count(visit: Visit) -> ASGIApp:
 
 
 async def _models(visit: Visit) -> ASGIApp:
-    data = [described(m) for m in MODELS.values()]
-    page = {"data": data, "has_more": False, "first_id": data[0]["id"], "last_id": data[-1]["id"]}
-    return JSONResponse(page, headers=visit.headers())
+    listed = [described(m) for m in MODELS.values()]
+    return JSONResponse(page(listed, visit.request.query_params), headers=visit.headers())
 
 
 async def _model(visit: Visit) -> ASGIApp:
@@ -50,10 +50,8 @@ async def _create_batch(visit: Visit) -> ASGIApp:
 
 async def _list_batches(visit: Visit) -> ASGIApp:
     mine = [b for b in visit.state.batches.values() if b.key == visit.key]
-    data = [batches.found(visit.state, visit.key, b.id).document(visit.url) for b in reversed(mine)]
-    ends = (data[0]["id"], data[-1]["id"]) if data else (None, None)
-    page = {"data": data, "has_more": False, "first_id": ends[0], "last_id": ends[1]}
-    return JSONResponse(page, headers=visit.headers())
+    listed = [batches.found(visit.state, visit.key, b.id).document(visit.url) for b in reversed(mine)]
+    return JSONResponse(page(listed, visit.request.query_params), headers=visit.headers())
 
 
 async def _get_batch(visit: Visit) -> ASGIApp:

@@ -1,6 +1,7 @@
 """Message batches: each item takes the path of a single request, at half price, when the batch's time has come."""
 
 import json
+import re
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from bot.emulators.anthropic.wire import Draft, Json, Surface
 _PATH = "/v1/messages/batches"
 _MOST = 100_000
 _DAY = 86_400
+_CUSTOM_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
 @dataclass(slots=True)
@@ -75,6 +77,10 @@ def create(state: State, key: str, headers: Mapping[str, str], body: Json) -> Ba
         custom = item.get("custom_id") if isinstance(item, dict) else None
         if not isinstance(custom, str) or not isinstance(item.get("params"), dict):
             raise Refusal(f"requests.{i}: custom_id and params are required")
+        if not _CUSTOM_ID.fullmatch(custom) or len(item) > 2:
+            raise Refusal(
+                f"requests.{i}: custom_id should match '^[a-zA-Z0-9_-]{{1,64}}$', with nothing but params beside it"
+            )
         if custom in seen:
             raise Refusal(f"requests.{i}.custom_id: must be unique within the batch")
         seen.add(custom)

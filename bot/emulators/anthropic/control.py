@@ -39,8 +39,10 @@ def _bill(state: State) -> _Handler:
 
 def _log(state: State) -> _Handler:
     async def log(request: Request) -> Response:
-        since = int(request.query_params.get("since", "0"))
-        return JSONResponse([entry.document() for entry in state.log[since:]])
+        since = request.query_params.get("since", "0")
+        if not since.isdecimal():
+            return JSONResponse({"error": "since is the number of an entry"}, 400)
+        return JSONResponse([entry.document() for entry in state.log[int(since) :]])
 
     return log
 
@@ -63,10 +65,8 @@ def _clock(state: State) -> _Handler:
     async def clock(request: Request) -> Response:
         try:
             document = await _document(request)
-            if "set" in document:
-                state.clock.set(float(document["set"]))
-            state.clock.advance(float(document.get("advance", 0)))
-        except (ValueError, TypeError) as error:
+            state.clock.move(**document)
+        except (ValueError, TypeError, OverflowError) as error:
             return JSONResponse({"error": str(error)}, 400)
         return JSONResponse({"now": state.clock.now()})
 

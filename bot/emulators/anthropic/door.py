@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import NoReturn
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -90,6 +91,9 @@ class Endpoint:
         except Refusal as refusal:
             entry.status = refusal.status
             response = refused(refusal, entry.request_id, wording=self.state.config.wording)
+        except RecursionError:
+            entry.status = 400
+            response = refused(Refusal("The request body is nested too deeply"), entry.request_id)
         except BrainError as error:
             entry.status = 500
             response = refused(Refusal(str(error), status=500, type="api_error"), entry.request_id)
@@ -131,11 +135,18 @@ def _logged(state: State, request: Request) -> LogEntry:
 
 
 def _parsed(raw: bytes) -> Json | None:
+    """None for what is not a JSON object in Unicode: NaN and lone surrogates are what Python takes and the service does not."""
     try:
-        body = json.loads(raw) if raw else None
-    except ValueError:
+        body = json.loads(raw, parse_constant=_no_number) if raw else None
+        if b"\\u" in raw:
+            json.dumps(body, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
         return None
     return body if isinstance(body, dict) else None
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
 
 
 def _key(state: State, request: Request) -> str:

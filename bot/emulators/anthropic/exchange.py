@@ -104,7 +104,7 @@ def _message(draft: Draft, answer: Answer, charge: Charge) -> Json:
         "model": draft.model.name,
         "content": [],
         "stop_reason": answer.stop_reason,
-        "stop_sequence": None,
+        "stop_sequence": answer.stop_sequence,
         "stop_details": answer.stop_details,
         "container": None,
         "usage": {},

@@ -1,9 +1,11 @@
 """Faults to order: a queue that the next requests run into."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from bot.emulators.anthropic.refusals import Refusal
 
@@ -63,10 +65,13 @@ class Fault:
         }
 
 
+_FAULT = TypeAdapter(Fault)
+
+
 def parsed(document: Mapping[str, Any]) -> Fault:
-    """From the control surface's JSON; raises ValueError for an unknown kind or key."""
+    """From the control surface's JSON; raises ValueError for an unknown kind or key, or a value of the wrong type."""
     try:
-        return Fault(**{**document, "kind": Kind(document["kind"])})
+        return _FAULT.validate_python(asdict(Fault(**{**document, "kind": Kind(document["kind"])})))
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a fault: {error}") from error
 

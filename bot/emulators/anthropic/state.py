@@ -4,6 +4,7 @@ import asyncio
 import time
 import uuid
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from bot.emulators.anthropic.bill import Bill
@@ -54,6 +55,12 @@ class Clock:
     def set(self, now: float) -> None:
         """Jump to a moment; time goes on from there."""
         self.offset = now - time.time()
+
+    def move(self, *, set: float | None = None, advance: float = 0.0) -> None:  # noqa: A002 - the control surface's word
+        """Jump, then let time pass; raises ValueError or TypeError for what is no moment that a calendar has."""
+        moment = (self.now() if set is None else float(set)) + float(advance)
+        datetime.fromtimestamp(moment, UTC)
+        self.set(moment)
 
 
 @dataclass(slots=True)

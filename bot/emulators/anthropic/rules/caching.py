@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from bot.emulators.anthropic.prefix import Position, automatic_target, render
 from bot.emulators.anthropic.refusals import Refusal
 from bot.emulators.anthropic.ruler import FRAMING
+from bot.emulators.anthropic.rules.fields import CACHE_CONTROL, fit
 from bot.emulators.anthropic.wire import THOUGHTS, Draft, Json, content_blocks, system_blocks
 
 _MOST = 4
 
 
-def _markers(draft: Draft) -> Iterator[tuple[str, object]]:
+def _markers(draft: Draft) -> Iterator[tuple[str, Json | None]]:
     yield "cache_control", draft.body.get("cache_control")
     for i, tool in enumerate(draft.tools):
         yield f"tools.{i}.cache_control", tool.get("cache_control")
@@ -24,15 +25,8 @@ def _markers(draft: Draft) -> Iterator[tuple[str, object]]:
 def marker_shape(draft: Draft) -> None:
     """V22."""
     for where, marker in _markers(draft):
-        if marker is None:
-            continue
-        if not isinstance(marker, dict) or marker.get("type") != "ephemeral":
-            raise Refusal(f"{where}.type: Input should be 'ephemeral'")
-        if marker.get("ttl", "5m") not in {"5m", "1h"}:
-            raise Refusal(f"{where}.ttl: Input should be '5m' or '1h'")
-        for key in marker:
-            if key not in {"type", "ttl"}:
-                draft.object_to(f"{where}.{key}")
+        if marker is not None:
+            fit(draft, f"{where}.", marker, CACHE_CONTROL)
 
 
 def marker_places(draft: Draft) -> None:

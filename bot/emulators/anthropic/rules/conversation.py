@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from bot.emulators.anthropic.refusals import Refusal
-from bot.emulators.anthropic.wire import Draft, Json, Placed, Turn, content_blocks
+from bot.emulators.anthropic.rules.fields import EFFORT, OBJECT, fit
+from bot.emulators.anthropic.wire import Draft, Json, Placed, Turn, content_blocks, system_blocks
 
 _ROLES = frozenset({"user", "assistant", "system"})
 _SERVER_ENDS = frozenset({"server_tool_use"})
-_EFFORT_BETA = "mid-conversation-output-config-2026-07-01"
 
 
 def roles(draft: Draft) -> None:
@@ -60,8 +60,8 @@ def _message_effort(draft: Draft) -> None:
             continue
         if draft.thinking["type"] == "between_tools":
             raise Refusal(f"messages.{i}.output_config: not supported with thinking type between_tools")
-        if not isinstance(config, dict) or not set(config) <= {"effort"}:
-            raise Refusal(f"messages.{i}.output_config: Extra inputs are not permitted")
+        fit(draft, f"messages.{i}.", message, {"output_config": OBJECT}, closed=False)
+        fit(draft, f"messages.{i}.output_config.", config, {"effort": EFFORT})
 
 
 def no_prefill(draft: Draft) -> None:
@@ -88,8 +88,7 @@ def no_empty_text(draft: Draft) -> None:
                 raise Refusal("messages: text content blocks must be non-empty")
             if not text.strip():
                 raise Refusal("messages: text content blocks must contain non-whitespace text")
-    system = draft.body.get("system")
-    for block in system if isinstance(system, list) else ():
+    for block in system_blocks(draft.body):
         if not block["text"].strip():
             raise Refusal("system: text content blocks must be non-empty")
 

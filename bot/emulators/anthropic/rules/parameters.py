@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from bot.emulators.anthropic.models import EFFORTS, HIGH_EFFORTS, OFF_TYPES
+from bot.emulators.anthropic.models import HIGH_EFFORTS, OFF_TYPES
 from bot.emulators.anthropic.refusals import Refusal
+from bot.emulators.anthropic.rules.fields import BINDING, FORMAT, fit
 from bot.emulators.anthropic.wire import Draft, Surface
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _FORCED = frozenset({"any", "tool"})
-_CHOICES = frozenset({"auto", "none"}) | _FORCED
 _CONTROLS = "thinking-binding-controls-2026-08-01"
 _UNSUPPORTED_KEYWORDS = frozenset(
     {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "maxItems"}
@@ -50,6 +50,12 @@ def prewarm(draft: Draft) -> None:
             raise Refusal(f"max_tokens: 0 is not supported together with {name}.")
 
 
+def plain_batch(draft: Draft) -> None:
+    """An item of a batch is never streamed."""
+    if draft.surface is Surface.BATCH_ITEM and draft.body.get("stream"):
+        raise Refusal("stream: not supported in message batches")
+
+
 def thinking(draft: Draft) -> None:
     """V5: which thinking types a model takes, and at which effort thinking can be off."""
     given, model = draft.thinking, draft.model
@@ -66,20 +72,15 @@ def thinking(draft: Draft) -> None:
         )
     if kind in OFF_TYPES and draft.effort in HIGH_EFFORTS:
         raise Refusal(f'"thinking.type.{kind}" is not supported with effort "{draft.effort}".')
-    for key in given:
-        if key not in {"type", "display", "block_binding"} or (key == "display" and kind != "adaptive"):
+    for key in ("budget_tokens", "display"):
+        if key in given and (key, kind) != ("display", "adaptive"):
             draft.object_to(f"thinking.{kind}.{key}")
-    if given.get("display") not in {None, "summarized", "omitted"}:
-        raise Refusal("thinking.adaptive.display: Input should be 'summarized' or 'omitted'")
 
 
-def effort(draft: Draft) -> None:
-    """V5: effort levels, and nothing unknown beside them."""
-    for key in draft.output_config:
-        if key not in {"effort", "format"}:
-            draft.object_to(f"output_config.{key}")
-    if draft.effort not in EFFORTS:
-        raise Refusal(f"output_config.effort: Input should be one of {', '.join(EFFORTS)}")
+def speed(draft: Draft) -> None:
+    """Fast mode is there for the models that have a price for it."""
+    if draft.body.get("speed") == "fast" and draft.model.fast is None:
+        raise Refusal(f"speed: 'fast' is not supported for {draft.model.name}")
 
 
 def forced_tools(draft: Draft) -> None:
@@ -92,8 +93,6 @@ def forced_tools(draft: Draft) -> None:
 def tools(draft: Draft) -> None:
     """V7."""
     choice = draft.body.get("tool_choice")
-    if choice is not None and choice.get("type") not in _CHOICES:
-        raise Refusal("tool_choice: Input tag does not match any of the expected tags")
     if choice is not None and not draft.tools:
         raise Refusal("tool_choice: may only be specified while providing tools.")
     seen: set[str] = set()
@@ -102,28 +101,30 @@ def tools(draft: Draft) -> None:
         if tool["name"] in seen:
             raise Refusal("tools: Tool names must be unique.")
         seen.add(tool["name"])
+    if choice is not None and choice["type"] == "tool" and choice.get("name") not in seen:
+        raise Refusal(f"Tool '{choice.get('name')}' not found in provided tools")
 
 
 def _tool(i: int, tool: dict[str, Any]) -> None:
-    name = tool.get("name")
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not _NAME.fullmatch(tool.get("name", "")):
         raise Refusal(f"tools.{i}.name: String should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'")
-    if tool.get("type") not in {None, "custom"}:
+    if "input_schema" not in tool:
         return
-    schema = tool.get("input_schema")
-    if not isinstance(schema, dict) or schema.get("type") != "object":
+    schema = tool["input_schema"]
+    if schema.get("type") != "object":
         raise Refusal(f"tools.{i}.custom.input_schema.type: Input should be 'object'")
+    if not isinstance(schema.get("properties"), dict | None):
+        raise Refusal(f"tools.{i}.custom.input_schema.properties: Input should be a valid dictionary")
 
 
 def schemas(draft: Draft) -> None:
     """Structured output takes a subset of JSON Schema: closed objects, no bounds on numbers, strings or lists."""
     form = draft.output_config.get("format")
     if form is not None:
-        if not isinstance(form, dict) or form.get("type") != "json_schema" or not isinstance(form.get("schema"), dict):
-            raise Refusal("output_config.format: Input should be {type: json_schema, schema: {...}}")
+        fit(draft, "output_config.format.", form, FORMAT)
         _subset("output_config.format.schema", form["schema"])
     for i, tool in enumerate(draft.tools):
-        if tool.get("strict"):
+        if tool.get("strict") and "input_schema" in tool:
             _subset(f"tools.{i}.custom.input_schema", tool["input_schema"])
 
 
@@ -157,5 +158,4 @@ def binding_controls(draft: Draft) -> None:
         return
     if _CONTROLS not in draft.betas:
         raise Refusal(f"thinking.{draft.thinking['type']}.block_binding: Extra inputs are not permitted")
-    if not isinstance(controls, dict) or controls.get("prefix_mismatch_behavior") not in {None, "error", "drop_block"}:
-        raise Refusal("thinking.block_binding.prefix_mismatch_behavior: Input should be 'error' or 'drop_block'")
+    fit(draft, "thinking.block_binding.", controls, BINDING)

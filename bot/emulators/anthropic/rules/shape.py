@@ -1,58 +1,22 @@
-"""Is it a request at all: required fields, known keys, containers of the right type."""
+"""Is it a request at all: required fields, known keys, every field of its type."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bot.emulators.anthropic.models import MODELS
 from bot.emulators.anthropic.refusals import Refusal
+from bot.emulators.anthropic.rules import fields
 from bot.emulators.anthropic.wire import Draft, Surface
 
 _COUNTED = frozenset(
     {"messages", "model", "cache_control", "output_config", "speed", "system", "thinking", "tool_choice", "tools"}
 )
-_KNOWN = _COUNTED | {
-    "max_tokens",
-    "container",
-    "diagnostics",
-    "inference_geo",
-    "metadata",
-    "service_tier",
-    "stop_sequences",
-    "stream",
-}
 _SAMPLING = ("temperature", "top_p", "top_k")
-
-_CONTAINERS: tuple[tuple[str, type | tuple[type, ...]], ...] = (
-    ("model", str),
-    ("messages", list),
-    ("tools", list),
-    ("system", (str, list)),
-    ("thinking", dict),
-    ("output_config", dict),
-    ("tool_choice", dict),
-    ("cache_control", (dict, type(None))),
-    ("diagnostics", (dict, type(None))),
-    ("metadata", dict),
-    ("stop_sequences", list),
-    ("stream", bool),
+_SERVICE_TOOL = re.compile(
+    r"(bash|text_editor|memory|code_execution|web_search|web_fetch|(computer|browser)_toolset)_\d{8}"
+    r"|tool_search_tool_(bm25|regex)(_\d{8})?"
 )
-
-_BLOCK_KEYS: dict[str, frozenset[str]] = {
-    "text": frozenset({"text", "citations"}),
-    "image": frozenset({"source", "transformations"}),
-    "document": frozenset({"source", "citations", "context", "title"}),
-    "thinking": frozenset({"thinking", "signature"}),
-    "redacted_thinking": frozenset({"data"}),
-    "tool_use": frozenset({"id", "input", "name", "caller", "toolset_name"}),
-    "tool_result": frozenset({"tool_use_id", "content", "is_error", "toolset_name"}),
-}
-_REQUIRED_KEYS: dict[str, tuple[tuple[str, type], ...]] = {
-    "text": (("text", str),),
-    "thinking": (("thinking", str), ("signature", str)),
-    "redacted_thinking": (("data", str),),
-    "tool_use": (("id", str), ("name", str), ("input", dict)),
-    "tool_result": (("tool_use_id", str),),
-}
 _SERVER_BLOCKS = frozenset({"search_result", "server_tool_use", "web_search_tool_result", "web_fetch_tool_result"})
 _MESSAGE_KEYS = frozenset({"role", "content"})
 _BETA_MESSAGE_KEYS = {
@@ -78,7 +42,7 @@ def no_sampling(draft: Draft) -> None:
 
 def known_keys(draft: Draft) -> None:
     """A key nobody knows is refused; older clients' beta keys pass in lenient mode only."""
-    known = _COUNTED if draft.surface is Surface.COUNT else _KNOWN
+    known = _COUNTED if draft.surface is Surface.COUNT else {*fields.REQUEST, "max_tokens"}
     for name in draft.body:
         if name not in known and name not in _SAMPLING:
             draft.object_to(name)
@@ -86,15 +50,25 @@ def known_keys(draft: Draft) -> None:
 
 def containers(draft: Draft) -> None:
     """Everything the later rules walk through has the type they expect."""
-    for name, kind in _CONTAINERS:
-        if name in draft.body and not isinstance(draft.body[name], kind):
-            raise Refusal(f"{name}: Input should be a valid value of another type")
+    fields.fit(draft, "", draft.body, fields.REQUEST, closed=False)
+    for name, inside in fields.INSIDE.items():
+        if draft.body.get(name) is not None:
+            fields.fit(draft, f"{name}.", draft.body[name], inside)
     for i, tool in enumerate(draft.tools):
         if not isinstance(tool, dict):
             raise Refusal(f"tools.{i}: Input should be a valid dictionary")
+        _tool(draft, i, tool)
     system = draft.body.get("system")
     for i, block in enumerate(system if isinstance(system, list) else ()):
         _block(draft, f"system.{i}", block, ("text",))
+
+
+def _tool(draft: Draft, i: int, tool: dict[str, Any]) -> None:
+    kind = tool.get("type")
+    if isinstance(kind, str) and _SERVICE_TOOL.fullmatch(kind):
+        fields.fit(draft, f"tools.{i}.", tool, {"name": fields.TEXT, "cache_control": fields.MARKER}, closed=False)
+        return
+    fields.fit(draft, f"tools.{i}.", tool, fields.TOOL)
 
 
 def messages_shape(draft: Draft) -> None:
@@ -109,7 +83,7 @@ def messages_shape(draft: Draft) -> None:
         if not isinstance(content, str | list):
             raise Refusal(f"messages.{i}.content: Input should be a valid list")
         for j, block in enumerate(content if isinstance(content, list) else ()):
-            _block(draft, f"messages.{i}.content.{j}", block, _BLOCK_KEYS)
+            _block(draft, f"messages.{i}.content.{j}", block, fields.BLOCKS)
 
 
 def _message_keys(draft: Draft, i: int, message: dict[str, Any]) -> None:
@@ -127,21 +101,24 @@ def _block(draft: Draft, where: str, block: Any, allowed: Iterable[str]) -> None
         return
     if kind not in allowed:
         raise Refusal(f"{where}: Input tag '{kind}' found using 'type' does not match any of the expected tags")
-    for key, expected in _REQUIRED_KEYS.get(kind, ()):
-        if not isinstance(block.get(key), expected):
-            raise Refusal(f"{where}.{kind}.{key}: Field required")
-    for key in block:
-        if key not in _BLOCK_KEYS[kind] and key not in {"type", "cache_control"}:
-            draft.object_to(f"{where}.{kind}.{key}")
+    fields.fit(draft, f"{where}.{kind}.", block, fields.BLOCKS[kind])
+    if kind in fields.SOURCES:
+        _source(draft, f"{where}.{kind}.source", block["source"], fields.SOURCES[kind])
+    if kind == "document" and block.get("citations") is not None:
+        fields.fit(draft, f"{where}.document.citations.", block["citations"], fields.CITATIONS)
     _nested(draft, where, block)
+
+
+def _source(draft: Draft, where: str, source: dict[str, Any], known: Mapping[str, fields.Fields]) -> None:
+    kind = fields.one_of(*known)
+    fields.fit(draft, f"{where}.", source, {"type": kind.needed()}, closed=False)
+    fields.fit(draft, f"{where}.{source['type']}.", source, {"type": kind, **known[source["type"]]})
 
 
 def _nested(draft: Draft, where: str, block: dict[str, Any]) -> None:
     content = block.get("content")
-    if block["type"] != "tool_result" or content is None or isinstance(content, str):
+    if block["type"] != "tool_result" or not isinstance(content, list):
         return
-    if not isinstance(content, list):
-        raise Refusal(f"{where}.tool_result.content: Input should be a valid list")
     for k, inner in enumerate(content):
         _block(draft, f"{where}.tool_result.content.{k}", inner, ("text", "image", "document"))
 
@@ -149,5 +126,5 @@ def _nested(draft: Draft, where: str, block: dict[str, Any]) -> None:
 def known_model(draft: Draft) -> None:
     """An unknown model is a 404, not a 400."""
     name = draft.body["model"]
-    if not isinstance(name, str) or name not in MODELS:
+    if name not in MODELS:
         raise Refusal(f"model: {name}", status=404, type="not_found_error")
