@@ -44,7 +44,8 @@ async def _rewrite(history: History, draw: random.Random) -> None:
 
 
 async def _move_base(history: History, draw: random.Random) -> None:
-    await history.move_base(draw.choice(WRITERS), _files(draw), draw.choice([None, None, "main", "decoy"]))
+    there = [name for name in ("main", "decoy") if f"refs/heads/{name}" in history.stage.git.refs]
+    await history.move_base(draw.choice(WRITERS), _files(draw), draw.choice([None, None, *there]))
 
 
 async def _rewind(history: History, draw: random.Random) -> None:
@@ -93,34 +94,73 @@ async def _grade(history: History, draw: random.Random) -> None:
     await history.grade(draw.choice(EVERYBODY), draw.choice(["write", "write", "read", "none"]))
 
 
-async def _button(history: History, draw: random.Random) -> None:
+async def _close(history: History, draw: random.Random) -> None:
+    """Most are opened again before anybody hears of it."""
     who = draw.choice(EVERYBODY)
-    match draw.randrange(7):
-        case 0:
-            await history.state(who, "closed")
-            await history.state(who, "open")
-        case 1:
-            await history.flip(who, draft=history.pull.draft is False)
-        case 2:
-            await history.update_branch(who)
-        case 3:
-            await history.ask_again(who, draw.choice(WRITERS))
-        case 4:
-            await history.rebase(who)
-        case 5:
-            name = f"bookshop-{draw.randrange(100)}"
-            await history.ask("carl", "PATCH", f"/repos/{history.stage.repository.full_name}", {"name": name})
-        case _:
-            await history.merge(who)
+    await history.state(who, "closed")
+    if draw.random() < 0.8:
+        await history.state(who, "open")
 
 
-RACES: tuple[Act, ...] = (_push, _rewrite, _retarget, _move_base, _rewind, _dismiss, _grade, _review)
+async def _reopen(history: History, draw: random.Random) -> None:
+    await history.state(draw.choice(EVERYBODY), "open")
+
+
+async def _flip(history: History, draw: random.Random) -> None:
+    await history.flip(draw.choice(EVERYBODY), draft=history.pull.draft is False)
+
+
+async def _update_branch(history: History, draw: random.Random) -> None:
+    await history.update_branch(draw.choice(WRITERS))
+
+
+async def _ask_again(history: History, draw: random.Random) -> None:
+    await history.ask_again(draw.choice(EVERYBODY), draw.choice(WRITERS))
+
+
+async def _rebase(history: History, draw: random.Random) -> None:
+    await history.rebase(draw.choice(EVERYBODY))
+
+
+async def _rename(history: History, draw: random.Random) -> None:
+    await history.rename(f"bookshop-{draw.randrange(100)}")
+
+
+async def _rename_base(history: History, draw: random.Random) -> None:
+    await history.rename_base(f"trunk-{draw.randrange(100)}")
+
+
+async def _merge(history: History, draw: random.Random) -> None:
+    who = draw.choice(EVERYBODY)
+    if history.pull.draft:
+        await history.flip(who, draft=False)
+    await history.merge(who)
+
+
+BUTTONS: tuple[Act, ...] = (
+    _close, _reopen, _flip, _update_branch, _ask_again, _rebase, _rename, _rename_base, _merge, _merge_other
+)  # fmt: skip
+RACES: tuple[Act, ...] = (_push, _rewrite, _retarget, _move_base, _rewind, _dismiss, _grade, _review, *BUTTONS)
+
+
+async def _button(history: History, draw: random.Random) -> None:
+    await draw.choice(BUTTONS)(history, draw)
 
 
 async def _race(history: History, draw: random.Random) -> None:
     """Arms one: it goes off when the product makes that call."""
     act = draw.choice(RACES)
-    history.races.append(Race(draw.choice(_METHODS), lambda: act(history, draw)))
+    history.races.append(Race(draw.choice(_METHODS), lambda: act(history, draw), act.__name__.strip("_")))
+
+
+async def _press(history: History, draw: random.Random) -> None:
+    """Everybody it takes approves and the product hears of all of it, with something in between."""
+    for login in draw.sample(WRITERS, draw.choice([1, 2, 3])):
+        await history.review(login, "APPROVE", history.pull.head_sha)
+    await _race(history, draw)
+    while history.pending and history.alive and draw.random() < 0.95:
+        await history.deliver()
+        history.check()
 
 
 async def _deliver(history: History, draw: random.Random) -> None:
@@ -136,15 +176,15 @@ ACTS: tuple[tuple[Act, int], ...] = (
     (_rewrite, 2),
     (_move_base, 3),
     (_rewind, 2),
-    (_merge_other, 1),
     (_review, 5),
     (_approve, 5),
     (_say, 5),
     (_dismiss, 2),
     (_retarget, 3),
     (_grade, 2),
-    (_button, 3),
+    (_button, 6),
     (_race, 5),
+    (_press, 3),
     (_deliver, 22),
     (_lose, 2),
 )
@@ -156,10 +196,13 @@ async def calm(history: History) -> None:
     history.story.append("-- calm --")
     await history.deliver_all()
     history.check()
-    if not history.alive or history.issue.state != "open":
+    if not history.alive or history.pull.merged:
         return
     for login in WRITERS:
         await history.grade(login, "write")
+    if history.issue.state != "open":
+        await history.state("rosa", "open")
+    await history.found_main()
     await history.retarget("rosa", "main")
     for login in EVERYBODY:
         await history.dismiss("carl", login)
@@ -197,6 +240,7 @@ async def play(seed: int, policies: Policies, mutant: Mutant = Mutant(), *, step
     with tempfile.TemporaryDirectory(prefix="history-") as root:
         async with staged(Path(root), mutant, replace(policies, limits=limits), files) as stage:
             history = History(stage, mode)
+            history.counts[f"with_{needed}_approvals{'_and_owners' if owners else ''}"] += 1
             history.oracle.needed = needed
             history.oracle.owners = frozenset(re.findall(r"@(\w+)", owners))
             try:

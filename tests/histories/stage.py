@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
-from functools import cache
+from dataclasses import dataclass, field, fields, replace
+from functools import cache, lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
-
-import httpx
 
 from bot.custody.digest import change_digest
 from bot.custody.mirror import Upstream
@@ -45,6 +43,7 @@ from bot.workflow.context import TaskContext
 from bot.workflow.journal import TaskEnded, ending_of
 from bot.workflow.services import ModelChoice, Services
 from tests.histories.memory_git import MemoryBare, MemoryGit, MemoryMirror
+from tests.histories.wire import BASE, Wire, WiredConnection
 
 T = TypeVar("T")
 
@@ -56,10 +55,17 @@ POLICIES = Path(__file__).parents[2] / "policies"
 _TRIES = 4
 
 
+class RememberedPolicies(Policies):
+    """Rules that answer a question once: the decision is a function of both, and Cedar reads its texts anew for each."""
+
+    decide = lru_cache(maxsize=20_000)(Policies.decide)
+
+
 @cache
 def shipped() -> Policies:
     """The operator's rules as they are delivered, read once."""
-    return load_policies(POLICIES)
+    read = load_policies(POLICIES)
+    return RememberedPolicies(**{one.name: getattr(read, one.name) for one in fields(read)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +187,8 @@ async def _nothing(_name: str, _args: tuple[Any, ...], _result: Any) -> None:
 class HistoryStage:
     """Everything of one history. Build it with `staged`."""
 
-    def __init__(self, world: World, git: MemoryGit, client: httpx.AsyncClient, mutant: Mutant) -> None:
-        self.world, self.git, self.client, self.mutant = world, git, client, mutant
+    def __init__(self, world: World, git: MemoryGit, wire: Wire, mutant: Mutant) -> None:
+        self.world, self.git, self.wire, self.mutant = world, git, wire, mutant
         self.moment = 1_800_000_000
         self.repository = next(iter(world.registry.repositories.values()))
         self.installation = next(iter(world.registry.installations.values()))
@@ -197,9 +203,8 @@ class HistoryStage:
 
     async def begin(self, policies: Policies, issue: int) -> None:
         """Join the product to the world; the task begins when `play` is awaited."""
-        pool = httpx.ASGITransport(self.client._transport.app)  # type: ignore[attr-defined]  # one app for both sides
         credentials = AppCredentials(str(self.world.app.id), key_pair().private_pem)
-        self.forges = GithubForges(credentials, base_url="http://stand-in", pool=pool)
+        self.forges = GithubForges(credentials, connection=WiredConnection(self.wire, BASE, wait=asyncio.sleep))
         reference = RepositoryRef(
             RepositoryId(self.repository.id), self.repository.full_name, InstallationId(self.installation.id)
         )
@@ -348,15 +353,13 @@ async def staged(
     )
     config = Config(seed=seed, webhook_url=HOLD, webhook_secret="secret")
     world = await create_world(config, root, lambda path: MemoryBare(path, git))
-    transport = httpx.ASGITransport(Service(world, HANDLERS))
-    async with httpx.AsyncClient(transport=transport, base_url="http://stand-in") as client:
-        stage = HistoryStage(world, git, client, mutant)
-        stage.teams = teams
-        first = stage.commit({**ROOT_FILES, **files})
-        git.refs |= {"refs/heads/main": first, "refs/heads/decoy": first}
-        await stage.begin(policies or shipped(), 1)
-        try:
-            yield stage
-        finally:
-            await stage.forges.close()
-            await world.stop()
+    stage = HistoryStage(world, git, Wire(Service(world, HANDLERS)), mutant)
+    stage.teams = teams
+    first = stage.commit({**ROOT_FILES, **files})
+    git.refs |= {"refs/heads/main": first, "refs/heads/decoy": first}
+    await stage.begin(policies or shipped(), 1)
+    try:
+        yield stage
+    finally:
+        await stage.forges.close()
+        await world.stop()

@@ -15,18 +15,18 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from bot.domain.repository import LandingMode
 from bot.policy.engine import Policies
-from bot.settings import load_policies
 from tests.histories.history import History, Race, Violation, playing
 from tests.histories.mutants import MUTANTS, Script
 from tests.histories.play import EVERYBODY, WRITERS, calm, play
-from tests.histories.stage import POLICIES, Mutant, staged
+from tests.histories.run import chunk
+from tests.histories.stage import Mutant, shipped, staged
 
 SEEDS = range(12)
 
 
 @pytest.fixture(scope="module")
 def policies() -> Policies:
-    return load_policies(POLICIES)
+    return shipped()
 
 
 @pytest.mark.parametrize("first", SEEDS[::6])
@@ -35,6 +35,11 @@ async def test_nothing_unapproved_lands_and_what_is_approved_does(first: int, po
     for seed in range(first, first + 6):
         landed += (await play(seed, policies))["landed"]
     assert landed
+
+
+def test_a_seed_is_one_history_whatever_was_played_before_it_in_the_process():
+    both, alone, after = chunk(2, 2), chunk(2, 1), chunk(3, 1)
+    assert both == (alone[0] + after[0], [])
 
 
 async def acted(mutant: Mutant, mode: LandingMode, script: Script, policies: Policies, root: Path) -> None:

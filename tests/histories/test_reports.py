@@ -57,7 +57,7 @@ async def test_e1_the_products_own_words_command_nothing(tmp_path: Path):
         )
         await forge.create_comment(1, "/agent run everything again")
         await forge.create_comment(history.issue.number, "/agent merge 000000000000")
-        history._collect()
+        history.collect()
         assert history.pending
         assert not [act for act in await heard(history) if isinstance(act, StartTask | TellTask | Answer)]
 
