@@ -74,6 +74,7 @@ FIVE = [text(f"block {i}", cache_control=MARK) for i in range(5)]
 DOCUMENT = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "d"}}
 CITATION = {"type": "char_location", "cited_text": "x", "document_index": 0, "start_char_index": 0, "end_char_index": 1}
 IMAGE: Json = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}
+NOTE: Json = {"role": "system", "content": "c"}
 BASH = {"type": "bash_20250124", "name": "bash"}
 DEFERRED = {**FETCH, "defer_loading": True}
 
@@ -193,7 +194,27 @@ CASES: list[tuple[str, Json, Json]] = [
     ("K5", body(user({"type": "text", "text": "a", "colour": "red"})), body(user("a"))),
     ("K5", body(user({"type": "hologram"})), body(user("a"))),
     ("K6", body(user(call("t1"))), body(*ROUND)),
+    ("K6", body(user("go", call("t1")), assistant(result("t1")), user("x")), body(*ROUND)),
     ("K7", body(speed="fast"), body(speed="fast", model=OPUS)),
+    ("K2", body(tools=["look"]), body(tools=[])),
+    ("K2", body(**tools({**BASH, "name": 1})), body(**tools(BASH, LOOK))),
+    ("K4", body(output_config={"format": {"type": "grammar", "schema": CLOSED}}), body()),
+    ("K4", body(output_config=schema({**CLOSED, "properties": {"a": {"type": "integer", "minimum": 1}}})), body()),
+    ("K5", body({"content": "x"}), body(user("x"))),
+    ("K5", body({"role": "user", "content": 5}), body({"role": "user", "content": "5"})),
+    ("K5", body({"role": "user", "content": ["x"]}), body(user("x"))),
+    ("K5", body({"role": "user", "content": "x", "name": "bob"}), body(user("x"))),
+    ("V5", body(thinking={"type": "between_tools", "display": "omitted"}), body(thinking={"type": "between_tools"})),
+    ("V8", body(messages=[]), body()),
+    ("V8", body(user("x"), {"role": "tool", "content": "y"}), body(user("x"), user("y"))),
+    ("V10", body(user("a"), {"role": "system", "content": [IMAGE]}), body(user("a"), NOTE)),
+    ("V10", body(user("a"), assistant("b"), NOTE), body(user("a"), NOTE, assistant("b"), user("c"))),
+    ("V10", body(user("a"), NOTE, user("b")), body(user("a"), user("b"), NOTE, NOTE)),
+    (
+        "V15",
+        body(user("go"), assistant(call("t1")), user(result("t1"), result("t1"))),
+        body(user("go"), assistant(call("t1"), call("t2")), user(result("t2"), result("t1"))),
+    ),
     ("K2", body(thinking={}), body(thinking={"type": "adaptive"})),
     ("K2", body(thinking={"type": ["adaptive"]}), body()),
     ("K2", body(stop_sequences=[" "]), body(stop_sequences=["END"])),
@@ -250,6 +271,10 @@ async def test_every_rule_of_the_table_is_exercised() -> None:
 
 async def test_wordings_that_people_search_for(client: anthropic.AsyncAnthropic) -> None:
     wordings = {
+        "messages: text content blocks must be non-empty": body(user("")),
+        "messages: text content blocks must contain non-whitespace text": body(user(" ")),
+        "To turn thinking off on this model, send "
+        '"thinking": {"type": "between_tools"} instead of {"type": "disabled"}.': body(thinking={"type": "disabled"}),
         "temperature: Extra inputs are not permitted": body(temperature=1.0),
         "A maximum of 4 blocks with cache_control may be provided. Found 5.": body(user(*FIVE)),
         "max_tokens: Field required": body(max_tokens=None),
@@ -455,6 +480,11 @@ async def test_another_models_thinking_is_dropped_silently_and_not_billed(
 async def test_controls_drop_moved_blocks_and_report_it(client: anthropic.AsyncAnthropic) -> None:
     log = await _thought(client)
     thinking = {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}}
+    for wrong in ("drop", {"prefix_mismatch_behavior": "shrug"}, {"suffix": 1}):
+        with pytest.raises(anthropic.BadRequestError):
+            await send(
+                client, body(*log, thinking={"type": "adaptive", "block_binding": wrong}, **tools(LOOK)), CONTROLS
+            )
     edited = body(user("go!"), *log[1:], thinking=thinking, **tools(LOOK))
     message = await send(client, edited, CONTROLS)
     assert message.to_dict()["input_transformations"] == [
@@ -495,6 +525,24 @@ async def test_a_per_message_effort_needs_its_beta_and_no_between_tools(client: 
         await send(client, body(user("a"), note))
     with pytest.raises(anthropic.BadRequestError):
         await send(client, body(user("a"), note, thinking={"type": "between_tools"}), beta)
+    for config in ("low", {"effort": "extreme"}, {"effort": "low", "colour": "red"}):
+        with pytest.raises(anthropic.BadRequestError):
+            await send(client, body(user("a"), {**note, "output_config": config}), beta)
+
+
+async def test_v19_neither_thinking_nor_a_note_that_will_be_cleared_carries_a_marker(
+    client: anthropic.AsyncAnthropic,
+) -> None:
+    log = await _thought(client)
+    log[1]["content"][0]["cache_control"] = MARK
+    with pytest.raises(anthropic.BadRequestError) as caught:
+        await send(client, body(*log, **tools(LOOK)))
+    assert "thinking.cache_control" in str(caught.value.api_message)
+    beta = {"anthropic-beta": "mid-conversation-system-clear-at-2026-08-21"}
+    note = {"role": "system", "content": [text("c")], "clear_at": "next_user_message"}
+    await send(client, body(user("a"), note), beta)
+    with pytest.raises(anthropic.BadRequestError):
+        await send(client, body(user("a"), {**note, "content": [text("c", cache_control=MARK)]}), beta)
 
 
 async def test_models_tell_what_they_take(client: anthropic.AsyncAnthropic) -> None:

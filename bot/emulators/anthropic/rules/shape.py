@@ -78,8 +78,6 @@ def messages_shape(draft: Draft) -> None:
             raise Refusal(f"messages.{i}.role: Field required")
         _message_keys(draft, i, message)
         content = message.get("content")
-        if content is None:
-            raise Refusal(f"messages.{i}.content: Field required")
         if not isinstance(content, str | list):
             raise Refusal(f"messages.{i}.content: Input should be a valid list")
         for j, block in enumerate(content if isinstance(content, list) else ()):
