@@ -85,7 +85,7 @@ def _symbols_inside(view: View, row: Row, shown: dict[str, set[int]]) -> float |
         item = view.catalogue.row(path)
         if item is None:
             continue
-        known = {one.qualified: one for one in view.outlines([item])[item].definitions}
+        known = {one.qualified: one for one in view.outlines([item])[item]}
         for one in (known[name] for name in names if name in known):
             last = one.first if one.kind == "class" else one.last
             found.append(set(range(one.first, last + 1)) <= shown.get(path, set()))

@@ -100,9 +100,7 @@ def _ranked(view: View, hits: Sequence[Hit], pattern: str) -> Matches:
     items = {path: row for path, row in rows.items() if row is not None}
     outlines = view.outlines(items.values())
     defining = frozenset(
-        (hit.path, hit.line)
-        for hit in hits
-        if hit.path in items and _defines(hit, outlines[items[hit.path]].definitions, pattern)
+        (hit.path, hit.line) for hit in hits if hit.path in items and _defines(hit, outlines[items[hit.path]], pattern)
     )
     files = {path for path, _ in defining}
     order = sorted(counts, key=lambda path: (_apart(view, path), path not in files, -counts[path], path))

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from bot.retrieval.files import File
 from bot.retrieval.kinds import Kind, kind_of
-from bot.retrieval.postings import Hashes, Ints, places
+from bot.retrieval.postings import matched, places
 from bot.retrieval.ragged import Paths, Ragged, starts_of
 from bot.retrieval.store import Document
 from bot.retrieval.words import Vocabulary, hash_of
@@ -42,7 +42,6 @@ _FACTS = np.dtype(
 )
 """One file: its document and what is known of it, hashes of its module's last part and of its name, kind, state, blob id."""
 _HEAD = struct.Struct("<64sQQQ")
-_LOW = 0xFFFF
 K1 = 1.2
 B = 0.75
 
@@ -114,18 +113,6 @@ class _Places:
         hashed = np.uint32(hash_of(name))
         first, last = np.searchsorted(self._hashes, hashed), np.searchsorted(self._hashes, hashed, side="right")
         return [int(row) for row in self._order[first:last]]
-
-
-def matched(hashes: Hashes, asked: Hashes) -> tuple[Ints, Ints]:
-    """Which of the hashes are among the asked ones (ascending), and the place of each there. Most are told apart by half their
-    bits."""
-    likely = np.zeros(_LOW + 1, np.bool_)
-    likely[asked & _LOW] = True
-    hit = np.flatnonzero(likely[hashes & _LOW])
-    at = np.searchsorted(asked, hashes[hit])
-    at[at == len(asked)] = 0
-    same = asked[at] == hashes[hit]
-    return hit[same], at[same]
 
 
 def module_of(path: str) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bot.retrieval.definition import Definition
+from bot.retrieval.postings import matched
 
 MOST_LINES = 80
 _CUT = 60
@@ -85,12 +86,10 @@ def scores(chunks: Chunks, asked: Hashes, weights: Floats) -> Floats:
     passages = len(chunks.first)
     if not passages or not len(asked):
         return np.zeros(passages)
-    at = np.searchsorted(asked, chunks.hashes)
-    at[at == len(asked)] = 0
-    hit = asked[at] == chunks.hashes
+    hit, at = matched(chunks.hashes, asked)
     owner = np.repeat(np.arange(passages), chunks.starts[1:].astype(np.int64) - chunks.starts[:-1].astype(np.int64))
     length = np.bincount(owner, chunks.frequencies, passages)
     frequency = chunks.frequencies[hit].astype(np.float64)
     owners = owner[hit]
-    gained = weights[at[hit]] * frequency * (K1 + 1) / (frequency + K1 * (1 - B + B * length[owners] / USUAL_TERMS))
+    gained = weights[at] * frequency * (K1 + 1) / (frequency + K1 * (1 - B + B * length[owners] / USUAL_TERMS))
     return np.bincount(owners, gained, passages).astype(np.float64)

@@ -16,7 +16,6 @@ from bot.retrieval.definition import Definition
 from bot.retrieval.extract import decoded
 from bot.retrieval.overview import BYTES_PER_TOKEN, directories, size_of
 from bot.retrieval.rank import Candidate, Ranked, candidates, explained
-from bot.retrieval.segment import Outline
 from bot.retrieval.view import View
 
 MAP_SHARE = 0.05
@@ -159,12 +158,12 @@ def _part_block(made: Plan, item: int, spans: Sequence[Span], lines: Sequence[st
     return "\n".join(shown)
 
 
-def _outline_blocks(made: Plan, outlines: Mapping[int, Outline], room: int) -> list[str]:
+def _outline_blocks(made: Plan, outlines: Mapping[int, Sequence[Definition]], room: int) -> list[str]:
     blocks: list[str] = []
     for candidate in made.found[:OUTLINED]:
         item = made.view.items[candidate.item]
         head = f"{item.path} ({item.lines} lines)"
-        block = "\n".join([head, *(_outline_line(one) for one in _main(outlines[candidate.item].definitions))])
+        block = "\n".join([head, *(_outline_line(one) for one in _main(outlines[candidate.item]))])
         if size_of(block) + 2 > room:
             block = head
         if size_of(block) + 2 > room:

@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from bot.retrieval import imports
 from bot.retrieval.catalogue import Floats, module_of
 from bot.retrieval.chunks import Chunks
 from bot.retrieval.kinds import Kind
-from bot.retrieval.segment import Outline
-from bot.retrieval.view import View, idf
-from bot.retrieval.words import hash_of, whole
+from bot.retrieval.languages import language_of
+from bot.retrieval.postings import Hashes, Ints, matched, places, summed
+from bot.retrieval.ragged import Ragged, starts_of
+from bot.retrieval.segment import Joints
+from bot.retrieval.view import View
 
 DAMPING = 0.5
 ROUNDS = 12
@@ -27,24 +28,21 @@ _TEST_MARK = re.compile(r"^tests?_|_tests?$|\.(?:test|spec)$|Tests?$|_spec$", re
 Matrix = npt.NDArray[np.float64]
 
 
-def imported(view: View, item: int, outline: Outline) -> list[int]:
+def imported(view: View, item: int, joints: Joints) -> list[int]:
     """Items that this one imports; nothing for an import that is ambiguous or from outside."""
-    path, language = view.items[item].path, view.items[item].language
+    path = view.paths[item]
+    folder, language = path.rpartition("/")[0], language_of(path)
     found: dict[int, None] = {}
-    for written in outline.imports:
-        for module in imports.meant(path, written, language):
-            items = view.modules(module) if module else []
-            if 0 < len(items) <= 3:
-                found.update(dict.fromkeys(other for other in items if other != item))
-                break
-    return list(found)
+    for written in joints.imports:
+        found.update(dict.fromkeys(view.imported(folder, written, language)))
+    return [other for other in found if other != item]
 
 
 def spread(
-    view: View, pool: Sequence[int], outlines: Mapping[int, Outline], passages: Mapping[int, Chunks], seeds: Floats
+    view: View, pool: Sequence[int], joints: Mapping[int, Joints], passages: Mapping[int, Chunks], seeds: Floats
 ) -> Floats:
     """What reaches each item of the pool over its edges, given how likely each is by itself (any non-negative numbers)."""
-    edges = _import_edges(view, pool, outlines) + _by_row(_name_edges(pool, outlines, passages))
+    edges = _import_edges(view, pool, joints) + _by_row(_name_edges(pool, joints, passages))
     both = edges + BACKWARDS * (_by_row(edges.T))
     walk = _by_row(both)
     restart = np.zeros(len(pool))
@@ -64,11 +62,11 @@ def _by_row(matrix: Matrix) -> Matrix:
     return shares
 
 
-def _import_edges(view: View, pool: Sequence[int], outlines: Mapping[int, Outline]) -> Matrix:
+def _import_edges(view: View, pool: Sequence[int], joints: Mapping[int, Joints]) -> Matrix:
     place = {item: number for number, item in enumerate(pool)}
     edges = np.zeros((len(pool), len(pool)))
     for item in pool:
-        for other in imported(view, item, outlines[item]) + _tested(view, item):
+        for other in imported(view, item, joints[item]) + _tested(view, item):
             if other in place:
                 edges[place[item], place[other]] = 1.0
     return _by_row(edges)
@@ -76,41 +74,47 @@ def _import_edges(view: View, pool: Sequence[int], outlines: Mapping[int, Outlin
 
 def _tested(view: View, item: int) -> list[int]:
     """The code that a test is named after."""
-    if view.items[item].kind is not Kind.TEST:
+    if view.kind(item) is not Kind.TEST:
         return []
-    name = _TEST_MARK.sub("", module_of(view.items[item].path).rsplit("/", 1)[-1])
-    items = [other for other in view.catalogue.by_stem(name) if view.items[other].kind is Kind.CODE]
+    name = _TEST_MARK.sub("", module_of(view.paths[item]).rsplit("/", 1)[-1])
+    items = [other for other in view.catalogue.by_stem(name) if view.kind(other) is Kind.CODE]
     return items if len(items) <= 3 else []
 
 
-def _name_edges(pool: Sequence[int], outlines: Mapping[int, Outline], passages: Mapping[int, Chunks]) -> Matrix:
+def _name_edges(pool: Sequence[int], joints: Mapping[int, Joints], passages: Mapping[int, Chunks]) -> Matrix:
     """Names that one file uses and at most four of the pool define; the rarer among the pool, the stronger."""
-    definers: dict[int, list[int]] = {}
-    for number, item in enumerate(pool):
-        names = {definition.name for definition in outlines[item].definitions if len(definition.name) > 3}
-        for hashed in sorted({hash_of(whole(name)) for name in names}):
-            definers.setdefault(hashed, []).append(number)
-    asked = np.array(sorted(hashed for hashed, items in definers.items() if len(items) <= _MOST_DEFINERS), np.uint32)
-    edges = np.zeros((len(pool), len(pool)))
-    if not len(asked):
-        return edges
-    uses = np.zeros((len(pool), len(asked)))
-    for number, item in enumerate(pool):
-        held = passages[item]
-        at = np.searchsorted(asked, held.hashes)
-        at[at == len(asked)] = 0
-        hit = asked[at] == held.hashes
-        uses[number] = np.sqrt(np.bincount(at[hit], held.frequencies[hit], len(asked)))
-    having = (uses > 0).sum(0)
-    strength = np.array([idf(len(pool), int(count)) for count in having])
-    place = {hashed: row for row, hashed in enumerate(asked.tolist())}
-    defined: list[list[int]] = [[] for _ in pool]
-    for hashed, row in place.items():
-        strength[row] /= len(definers[hashed])
-        for number in definers[hashed]:
-            defined[number].append(row)
-    uses *= strength
-    for number, names_there in enumerate(defined):
-        edges[:, number] = uses[:, names_there].sum(1)
+    size = len(pool)
+    names, definers = _by_term([joints[item].names for item in pool])
+    few = np.flatnonzero(definers.lengths <= _MOST_DEFINERS)
+    if not len(few):
+        return np.zeros((size, size))
+    asked = names[few]
+    users, terms, times = _uses([passages[item] for item in pool], asked)
+    having = np.bincount(terms, minlength=len(few))
+    strength = np.log1p((size - having + 0.5) / (having + 0.5)) / definers.lengths[few]
+    use, at = places(definers.starts, few[terms])
+    gained = (np.sqrt(times) * strength[terms])[use]
+    weights = np.bincount(users[use] * size + definers.values[at], gained, size * size)
+    edges = weights.astype(np.float64).reshape(size, size)
     np.fill_diagonal(edges, 0.0)
     return edges
+
+
+def _by_term(held: Sequence[Hashes]) -> tuple[Hashes, Ragged]:
+    """Distinct terms, ascending, and for each the places in `held` that have it."""
+    owner = np.repeat(np.arange(len(held)), [len(one) for one in held])
+    terms = np.concatenate(held)
+    order = np.argsort(terms, kind="stable")
+    names, counts = np.unique(terms, return_counts=True)
+    return names, Ragged(starts_of(counts), owner[order])
+
+
+def _uses(held: Sequence[Chunks], asked: Hashes) -> tuple[Ints, Ints, Ints]:
+    """Which file uses which of the asked terms (ascending), and how often."""
+    sizes = [len(one.hashes) for one in held]
+    hit, term = matched(np.concatenate([one.hashes for one in held]), asked)
+    user = np.repeat(np.arange(len(held)), sizes)[hit]
+    keys, sums = summed(
+        user * len(asked) + term, np.concatenate([one.frequencies for one in held])[hit].astype(np.int64)
+    )
+    return keys // len(asked), keys % len(asked), sums

@@ -91,9 +91,8 @@ def imports_of(text: str, language: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in reader(text) if name))[:_MOST] if reader else ()
 
 
-def meant(importer: str, written: str, language: str) -> list[str]:
-    """Module paths that a written import may mean, the likeliest first."""
-    folder = posixpath.dirname(importer)
+def meant(folder: str, written: str, language: str) -> list[str]:
+    """Module paths that an import may mean which is written in a file of this folder, the likeliest first."""
     if language in {"python", "cython"}:
         dots = len(written) - len(written.lstrip("."))
         dotted = written[dots:].replace(".", "/")

@@ -23,6 +23,7 @@ _MOST_BITS = 20
 _HASH_BITS = 32
 _HEAD = struct.Struct("<II")
 _MOST_FREQUENCY = 255
+_LOW = 0xFFFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,3 +124,15 @@ def places(starts: Ints, chosen: Ints) -> tuple[Ints, Ints]:
     owner = np.repeat(np.arange(len(chosen)), lengths)
     before = np.cumsum(lengths) - lengths
     return owner, np.arange(len(owner)) - before[owner] + starts[chosen][owner]
+
+
+def matched(hashes: Hashes, asked: Hashes) -> tuple[Ints, Ints]:
+    """Which of the hashes are among the asked ones (ascending), and the place of each there. Most are told apart by half their
+    bits."""
+    likely = np.zeros(_LOW + 1, np.bool_)
+    likely[asked & _LOW] = True
+    hit = np.flatnonzero(likely[hashes & _LOW])
+    at = np.searchsorted(asked, hashes[hit])
+    at[at == len(asked)] = 0
+    same = asked[at] == hashes[hit]
+    return hit[same], at[same]

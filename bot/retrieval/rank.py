@@ -72,11 +72,11 @@ def candidates(view: View, query: Query, meaning: Floats | None = None) -> list[
     pool = _pool(view, by_words, named, meaning)
     if not pool:
         return []
-    outlines = view.outlines(pool)
-    near = [other for item in pool[:_IMPORTING] for other in graph.imported(view, item, outlines[item])]
-    added = [item for item in dict.fromkeys(near) if item not in outlines]
+    joints = view.joints(pool)
+    near = [other for item in pool[:_IMPORTING] for other in graph.imported(view, item, joints[item])]
+    added = [item for item in dict.fromkeys(near) if item not in joints]
     pool = sorted([*pool, *added])
-    outlines = {**outlines, **view.outlines(added)}
+    joints |= view.joints(added)
     passages = view.passages(pool)
     scores = signals.by_passages(query, by_words.rarity, passages)
     columns = _columns(by_words, named, pool)
@@ -85,13 +85,11 @@ def candidates(view: View, query: Query, meaning: Floats | None = None) -> list[
     columns["passages"] = scaled(np.array([signals.best_passages(scores[item]) for item in pool]))
     first = _sum(columns)
     seeds = np.exp(first - first.max()) * (~view.apart[pool] * 0.7 + 0.3)
-    reached = graph.spread(view, pool, outlines, passages, seeds)
+    reached = graph.spread(view, pool, joints, passages, seeds)
     columns["graph"] = scaled(np.log1p(reached * 1e4))
     columns["folder"] = scaled(np.sqrt(_folder(view, pool, np.exp((first - first.max()) / 1.5))))
     final = _sum(columns) - APART * view.apart[pool]
-    order = sorted(
-        range(len(pool)), key=lambda number: (-round(float(final[number]), 9), view.items[pool[number]].path)
-    )
+    order = sorted(range(len(pool)), key=lambda number: (-round(float(final[number]), 9), view.paths[pool[number]]))
     return [
         Candidate(
             pool[number],
@@ -140,7 +138,7 @@ def _sum(columns: dict[str, Floats]) -> Floats:
 
 def _folder(view: View, pool: Sequence[int], likely: Floats) -> Floats:
     """How likely the other files of the same folder are."""
-    folders = [view.items[item].path.rpartition("/")[0] for item in pool]
+    folders = [view.paths[item].rpartition("/")[0] for item in pool]
     sums: dict[str, float] = {}
     for folder, value in zip(folders, likely.tolist(), strict=True):
         sums[folder] = sums.get(folder, 0.0) + value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,12 +13,14 @@ import numpy as np
 from bot.retrieval import chunks, words
 from bot.retrieval.definition import Definition
 from bot.retrieval.extract import LARGEST, Extract, extract
-from bot.retrieval.postings import Ints, Inverted, inverted, places, summed
+from bot.retrieval.postings import Hashes, Ints, Inverted, inverted, places, summed
 from bot.retrieval.words import Vocabulary, hash_of
 
 BODY, SYMBOLS, DEFINED = 0, 1, 2
 """Fields of postings: terms of the whole text, terms of definitions' names, names of definitions as written."""
 _MOST_RUNS = 400_000
+_SHORTEST_NAME = 4
+"""Characters; shorter names are used by too many files to join two of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One blob of a segment: `total` terms of the text, `symbols` terms of its definitions' names, packed outline."""
+    """One blob of a segment: `total` terms of the text, `symbols` terms of its definitions' names; the rest is packed."""
 
     oid: str
     language: str
@@ -45,6 +48,8 @@ class Row:
     total: int
     symbols: int
     outline: bytes
+    imports: bytes
+    names: bytes
     passages: bytes
 
 
@@ -57,11 +62,11 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
-    """What is shown of a file and joins it with others."""
+class Joints:
+    """What joins a file with others: what it imports, and the terms of the names it defines, ascending."""
 
-    definitions: tuple[Definition, ...]
     imports: tuple[str, ...]
+    names: Hashes
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +98,17 @@ def build(sources: Sequence[Source]) -> Segment:
     body = (counted.hashes, document_of[counted.passage], counted.times)
     names = [definition.name for one in found for definition in one.definitions]
     owner = np.repeat(np.arange(len(found)), [len(one.definitions) for one in found])
-    symbols = _terms(owner, np.array([vocabulary[name.encode()] for name in names], np.int64), vocabulary)
+    runs = np.array([vocabulary[name.encode()] for name in names], np.int64)
+    symbols = _terms(owner, runs, vocabulary)
     written = np.array([hash_of(name) for name in names], np.uint32)
     totals = np.bincount(body[1], body[2], len(found)).astype(np.int64).tolist()
     defined = np.bincount(symbols[1], symbols[2], len(found)).astype(np.int64).tolist()
     packed = _packed(found, counted, cuts)
     rows = [
-        _row(source, one, total, named, passages)
-        for source, one, total, named, passages in zip(sources, found, totals, defined, packed, strict=True)
+        _row(source, one, total, named, joining, passages)
+        for source, one, total, named, joining, passages in zip(
+            sources, found, totals, defined, _names(found, runs, vocabulary), packed, strict=True
+        )
     ]
     return Segment(tuple(rows), (inverted(*body), inverted(*symbols), inverted(written, owner, np.ones_like(owner))))
 
@@ -157,6 +165,21 @@ def _terms(owner: Ints, runs: Ints, vocabulary: Vocabulary) -> tuple[chunks.Hash
     return vocabulary.hashes()[at], (keys // most)[entry], times[entry]
 
 
+def _names(found: Sequence[Extract], runs: Ints, vocabulary: Vocabulary) -> list[bytes]:
+    """For each source the terms of its names as a whole, each the last one of its run."""
+    starts, hashes = vocabulary.starts(), vocabulary.hashes()
+    joining = np.array([_joins(one) for source in found for one in source.definitions], np.bool_)
+    kept = joining & (starts[runs + 1] > starts[runs])
+    last = np.zeros(len(runs), np.uint32)
+    last[kept] = hashes[starts[runs[kept] + 1] - 1]
+    cuts = [0, *np.cumsum([len(one.definitions) for one in found]).tolist()]
+    return [np.unique(last[begin:end][kept[begin:end]]).tobytes() for begin, end in itertools.pairwise(cuts)]
+
+
+def _joins(one: Definition) -> bool:
+    return len(one.name) >= _SHORTEST_NAME and one.name.isidentifier()
+
+
 def _packed(found: Sequence[Extract], counted: _Counted, cuts: Sequence[int]) -> list[bytes]:
     sizes = np.bincount(counted.passage, minlength=cuts[-1])
     starts = [0, *np.cumsum(sizes).tolist()]
@@ -174,7 +197,7 @@ def _packed(found: Sequence[Extract], counted: _Counted, cuts: Sequence[int]) ->
     ]
 
 
-def _row(source: Source, found: Extract, total: int, symbols: int, passages: bytes) -> Row:
+def _row(source: Source, found: Extract, total: int, symbols: int, names: bytes, passages: bytes) -> Row:
     return Row(
         source.oid,
         source.language,
@@ -184,22 +207,25 @@ def _row(source: Source, found: Extract, total: int, symbols: int, passages: byt
         found.generated,
         total,
         symbols,
-        pack_outline(Outline(found.definitions, found.imports)),
+        pack_outline(found.definitions),
+        "\n".join(found.imports).encode("utf-8", "replace"),
+        names,
         passages,
     )
 
 
-def pack_outline(outline: Outline) -> bytes:
+def pack_outline(definitions: Sequence[Definition]) -> bytes:
     """JSON, not compressed: that would cost more time than the disk it saves is worth."""
-    if not outline.definitions and not outline.imports:
+    if not definitions:
         return b""
-    value = [outline.definitions, outline.imports]
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    return json.dumps(definitions, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
-def unpack_outline(data: bytes) -> Outline:
+def unpack_outline(data: bytes) -> tuple[Definition, ...]:
     """The opposite of `pack_outline`."""
-    if not data:
-        return Outline((), ())
-    definitions, imports = json.loads(data)
-    return Outline(tuple(Definition(*row) for row in definitions), tuple(imports))
+    return tuple([Definition(*row) for row in json.loads(data)]) if data else ()
+
+
+def unpack_joints(imports: bytes, names: bytes) -> Joints:
+    """Of the two columns of a row."""
+    return Joints(tuple(imports.decode().split("\n")) if imports else (), np.frombuffer(names, np.uint32))

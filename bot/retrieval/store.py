@@ -21,9 +21,10 @@ from bot.custody import raw
 from bot.domain.errors import UserError
 from bot.retrieval import postings
 from bot.retrieval.chunks import Chunks, unpack
+from bot.retrieval.definition import Definition
 from bot.retrieval.extract import VERSION
 from bot.retrieval.postings import Hashes, Ints, Inverted
-from bot.retrieval.segment import Outline, Segment, unpack_outline
+from bot.retrieval.segment import Joints, Segment, unpack_joints, unpack_outline
 from bot.retrieval.words import hash_of
 
 _TABLES = ("blob", "content", "segment", "posting", "kept", "seen")
@@ -32,7 +33,8 @@ CREATE TABLE IF NOT EXISTS blob (
   id INTEGER PRIMARY KEY, oid TEXT NOT NULL, language TEXT NOT NULL, state TEXT NOT NULL, lines INTEGER NOT NULL,
   size INTEGER NOT NULL, generated INTEGER NOT NULL, total INTEGER NOT NULL, symbols INTEGER NOT NULL,
   UNIQUE (oid, language));
-CREATE TABLE IF NOT EXISTS content (id INTEGER PRIMARY KEY, outline BLOB NOT NULL, passages BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS content (
+  id INTEGER PRIMARY KEY, imports BLOB NOT NULL, names BLOB NOT NULL, outline BLOB NOT NULL, passages BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS segment (
   first INTEGER PRIMARY KEY, documents INTEGER NOT NULL, level INTEGER NOT NULL, bits TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS posting (id INTEGER PRIMARY KEY, bucket BLOB NOT NULL);
@@ -155,8 +157,8 @@ class Store:
                 ),
             )
             db.executemany(
-                "INSERT INTO content SELECT id, ?, ? FROM blob WHERE id = ?",
-                ((row.outline, row.passages, first + number) for number, row in enumerate(segment.rows)),
+                "INSERT INTO content SELECT id, ?, ?, ?, ? FROM blob WHERE id = ?",
+                ((r.imports, r.names, r.outline, r.passages, first + n) for n, r in enumerate(segment.rows)),
             )
             self._put(first, len(segment.rows), 0, segment.postings)
             self._merge()
@@ -257,21 +259,23 @@ class Store:
         documents = held.documents[at].astype(np.int64) + part.first
         return order[hits][entry], documents, held.frequencies[at].astype(np.int64)
 
-    def outlines(self, ids: Iterable[int]) -> dict[int, Outline]:
-        """Definitions and imports of these documents."""
-        rows = self._db.execute(
-            "SELECT b.id, b.outline FROM json_each(?) AS j CROSS JOIN content AS b ON b.id = j.value",
-            (json.dumps(sorted(ids)),),
-        )
-        return {identifier: unpack_outline(data) for identifier, data in rows}
+    def outlines(self, ids: Iterable[int]) -> dict[int, tuple[Definition, ...]]:
+        """Definitions of these documents."""
+        return {row[0]: unpack_outline(row[1]) for row in self._contents("outline", ids)}
+
+    def joints(self, ids: Iterable[int]) -> dict[int, Joints]:
+        """What joins these documents with others."""
+        return {row[0]: unpack_joints(row[1], row[2]) for row in self._contents("imports, names", ids)}
 
     def passages(self, ids: Iterable[int]) -> dict[int, Chunks]:
         """Passages of these documents."""
-        rows = self._db.execute(
-            "SELECT b.id, b.passages FROM json_each(?) AS j CROSS JOIN content AS b ON b.id = j.value",
+        return {row[0]: unpack(row[1]) for row in self._contents("passages", ids)}
+
+    def _contents(self, columns: str, ids: Iterable[int]) -> sqlite3.Cursor:
+        return self._db.execute(
+            f"SELECT b.id, {columns} FROM json_each(?) AS j CROSS JOIN content AS b ON b.id = j.value",  # noqa: S608 - ours
             (json.dumps(sorted(ids)),),
         )
-        return {identifier: unpack(data) for identifier, data in rows}
 
     def seen(self) -> dict[str, tuple[int, int, int, str]]:
         """Files of a plain folder as last looked at: size, time of change in ns, inode, blob id."""

@@ -13,8 +13,8 @@ import numpy as np
 from bot.domain.money import MicroUsd
 from bot.providers.llm.batches import Answer, Question
 from bot.retrieval.catalogue import Floats
+from bot.retrieval.definition import Definition
 from bot.retrieval.kinds import Kind
-from bot.retrieval.segment import Outline
 from bot.retrieval.store import IndexFault, transaction
 from bot.retrieval.view import Item, View
 
@@ -132,9 +132,9 @@ def wanted(view: View, known: Iterable[str]) -> list[Job]:
     return found
 
 
-def question(job: Job, path: str, outline: Outline, text: str) -> Question:
+def question(job: Job, path: str, outline: Sequence[Definition], text: str) -> Question:
     """The prompt of one file: its path, what it defines, and how it begins."""
-    defined = "\n".join(f"{one.signature}  {one.doc}".rstrip() for one in outline.definitions if one.signature)
+    defined = "\n".join(f"{one.signature}  {one.doc}".rstrip() for one in outline if one.signature)
     parts = (_ASKED, f"Path: {path}", f"Definitions:\n{defined[:MOST_OUTLINE]}", f"Beginning:\n{text[:MOST_TEXT]}")
     return Question(job.key, "\n\n".join(parts))
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
+from bot.retrieval import imports
 from bot.retrieval.catalogue import KINDS, STATES, Catalogue, Floats, module_of
 from bot.retrieval.chunks import Chunks
+from bot.retrieval.definition import Definition
 from bot.retrieval.kinds import Kind
 from bot.retrieval.languages import language_of
 from bot.retrieval.postings import Ints
-from bot.retrieval.segment import Outline
+from bot.retrieval.segment import Joints
 from bot.retrieval.store import Postings, Store
 
 Weights = Mapping[str, float]
@@ -21,6 +24,8 @@ Weights = Mapping[str, float]
 
 K1 = 1.2
 B = 0.75
+Held = TypeVar("Held")
+_MOST_MEANT = 3
 _CODE = KINDS.index(Kind.CODE)
 
 
@@ -56,6 +61,7 @@ class View(Sequence[Item]):
         self._live = np.bincount(self.ids[self.counted], minlength=self._size)
         self.files = max(int(self.counted.sum()), 1)
         self._norms = {"total": self._norm(facts["total"]), "symbols": self._norm(facts["symbols"])}
+        self._imported: dict[tuple[str, str, str], list[int]] = {}
         self._meant: dict[str, list[int]] = {}
         self._modules: dict[int, str] = {}
 
@@ -117,17 +123,34 @@ class View(Sequence[Item]):
         mask[documents[documents < self._size]] = True
         return np.flatnonzero(mask[self.ids])
 
-    def outlines(self, items: Iterable[int]) -> dict[int, Outline]:
-        """Outlines of these items."""
-        wanted = list(items)
-        held = self.store.outlines({int(self.ids[item]) for item in wanted})
-        return {item: held[int(self.ids[item])] for item in wanted}
+    def outlines(self, items: Iterable[int]) -> dict[int, tuple[Definition, ...]]:
+        """Definitions of these items."""
+        return self._held(self.store.outlines, items)
+
+    def joints(self, items: Iterable[int]) -> dict[int, Joints]:
+        """What joins these items with others."""
+        return self._held(self.store.joints, items)
 
     def passages(self, items: Iterable[int]) -> dict[int, Chunks]:
         """Passages of these items."""
-        wanted = list(items)
-        held = self.store.passages({int(self.ids[item]) for item in wanted})
-        return {item: held[int(self.ids[item])] for item in wanted}
+        return self._held(self.store.passages, items)
+
+    def _held(self, read: Callable[[Iterable[int]], dict[int, Held]], items: Iterable[int]) -> dict[int, Held]:
+        ids = {item: int(self.ids[item]) for item in items}
+        held = read(set(ids.values()))
+        return {item: held[number] for item, number in ids.items()}
+
+    def kind(self, item: int) -> Kind:
+        """The kind of an item."""
+        return KINDS[int(self.catalogue.facts["kind"][item])]
+
+    def imported(self, folder: str, written: str, language: str) -> list[int]:
+        """Items that an import means which is written in this folder; nothing when it is ambiguous or from outside."""
+        asked = (folder, written, language)
+        if asked not in self._imported:
+            meant = (self.modules(module) for module in imports.meant(*asked) if module)
+            self._imported[asked] = next((items for items in meant if 0 < len(items) <= _MOST_MEANT), [])
+        return self._imported[asked]
 
     def modules(self, module: str) -> list[int]:
         """Items that a module path `a/b/c` may mean: those whose own module path ends with it."""
@@ -143,8 +166,3 @@ class View(Sequence[Item]):
         if module is None:
             module = self._modules[item] = f"/{module_of(self.paths[item])}"
         return module
-
-
-def idf(files: int, having: int) -> float:
-    """As Lucene has it: never below zero."""
-    return float(np.log1p((files - having + 0.5) / (having + 0.5)))
