@@ -33,8 +33,22 @@ _TEST_FOLDERS = frozenset(
     }
 )
 _VENDORED = frozenset(
-    {"node_modules", "vendor", "third_party", "third-party", "_vendor", "vendored", "bower_components"}
+    {
+        "node_modules",
+        "vendor",
+        "third_party",
+        "third-party",
+        "3rdparty",
+        "_vendor",
+        "vendored",
+        "externals",
+        "bower_components",
+    }
 )
+_VENDORED_NAME = re.compile(r"[-.]v?\d+\.\d+(?:\.\d+)*(?:[-.]min)?\.(?:js|css)$", re.IGNORECASE)
+"""A library's release, as jquery-3.5.1.js."""
+_MIGRATION = re.compile(r"(?:^|/)(?:migrations|migrate)/\d{3,}_[^/]*$")
+"""A step of a database's history: written once, not worked on again."""
 _BUILT = frozenset({"dist", "build", "__pycache__", "site-packages", "_build", "target"})
 _TEST_NAME = re.compile(
     r"^test_|_test\.|\.test\.|\.spec\.|_spec\.|^conftest\.py$|[a-z0-9]tests?\.py$|Tests?\.(?:java|cs|kt|php)$|TestCase\.java$"
@@ -51,9 +65,9 @@ def kind_of(path: str, *, generated: bool = False) -> Kind:
     *folders, name = path.split("/")
     lowered = {folder.lower() for folder in folders}
     language = language_of(path)
-    if lowered & _VENDORED:
+    if lowered & _VENDORED or _VENDORED_NAME.search(name):
         return Kind.VENDORED
-    if generated or lowered & _BUILT or _GENERATED_NAME.search(name):
+    if generated or lowered & _BUILT or _GENERATED_NAME.search(name) or _MIGRATION.search(path):
         return Kind.GENERATED
     if lowered & _TEST_FOLDERS or _TEST_NAME.search(name) or _in_test_folder(folders, language):
         return Kind.TEST

@@ -1,4 +1,4 @@
-"""Files that a task is about, best first: a weighted sum of signals. The weights are few, fitted by `bench/retrieval.py --fit`."""
+"""Files that a task is about, best first: a weighted sum of signals."""
 
 from __future__ import annotations
 
@@ -14,22 +14,21 @@ from bot.retrieval.signals import Named, Query, Words, scaled
 from bot.retrieval.view import View
 
 WEIGHTS = {
-    "body": 1.3,
-    "symbols": 2.0,
-    "passages": 3.4,
-    "path": 1.6,
-    "identifiers": 1.3,
-    "defines": 0.5,
-    "pairs": 1.3,
-    "paths": 1.5,
-    "frames": 0.7,
-    "modules": 0.3,
-    "graph": 1.7,
-    "folder": 1.4,
+    "symbols": 2,
+    "passages": 3,
+    "path": 2,
+    "identifiers": 1,
+    "defines": 1,
+    "pairs": 1,
+    "paths": 2,
+    "frames": 1,
+    "modules": 1,
+    "graph": 2,
+    "folder": 1,
 }
+"""Whole numbers: fitted ones were no better on projects that they were not fitted to."""
 MEANING = 1.5
 """Weight of a summary's nearness to the task, when there are vectors; not fitted: the public rows are run without keys."""
-WITHOUT_GRAPH = {name: weight for name, weight in WEIGHTS.items() if name not in {"graph", "folder"}}
 APART = 3.0
 """Taken from the score of tests, vendored, generated, documentation and data files: they come after code."""
 POOL = 150
@@ -119,7 +118,6 @@ def _pool(view: View, by_words: Words, named: Named, meaning: Floats | None) -> 
 def _columns(by_words: Words, named: Named, pool: Sequence[int]) -> dict[str, Floats]:
     at = np.array(pool, np.int64)
     return {
-        "body": by_words.body[at],
         "symbols": by_words.symbols[at],
         "path": by_words.path[at],
         "identifiers": by_words.identifiers[at],
@@ -146,7 +144,6 @@ def _folder(view: View, pool: Sequence[int], likely: Floats) -> Floats:
 
 
 _TEXTS = {
-    "body": "its text has the task's words",
     "symbols": "its definitions are named like the task's words",
     "passages": "one passage has many of the task's words",
     "path": "its path has the task's words",
