@@ -71,6 +71,15 @@ def may_be_a_merge(envelope: Envelope) -> bool:
     return isinstance(envelope.message, ClosedMessage) and envelope.message.why is Closing.ISSUE_CLOSED
 
 
+def merger(envelope: Envelope) -> str:
+    """Who merged, when the message tells of the merge. Any other may only be the first after which the merge is seen."""
+    match envelope.message:
+        case PullMessage(actor=actor, activity=PullActivity.CLOSED, merged=True):
+            return actor.login
+        case _:
+            return ""
+
+
 def is_own_echo(envelope: Envelope, state: ReviewState) -> bool:
     """Our own push comes back as an event about the head we know."""
     message = envelope.message

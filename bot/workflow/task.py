@@ -116,7 +116,7 @@ class _Pipeline(Building):
         key = f"review:{self.counter}"
         examined = await self.conductor.examine(key, ExamineOrder(state, envelope, prepared))
         if examined.merged and (state.approval is None or examined.approval is None):
-            return texts.merged_elsewhere(envelope.message.actor.login)
+            return texts.merged_elsewhere(messages.merger(envelope))
         if not examined.open and not examined.merged:
             return texts.pull_closed()
         if examined.moved is not None and not examined.merged:

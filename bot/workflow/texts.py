@@ -144,7 +144,8 @@ def overtaken() -> str:
 
 
 def merged_elsewhere(who: str) -> Ending:
-    return Ending(Stage.LANDED, f"Merged on GitHub by {who}.", "")
+    """`who` is empty when what came does not say who merged."""
+    return Ending(Stage.LANDED, f"Merged on GitHub by {who}." if who else "Merged on GitHub.", "")
 
 
 def policy_denied(decision: Decision) -> Ending:

@@ -149,7 +149,10 @@ class History(People):
         if pull.merged_by is self.stage.world.app.bot:
             return
         if not self.conductor.landed or self.conductor.landed[-1].merged is None:
-            return  # it only says that somebody merged it
+            named = self.ending.reason.partition(" by ")[2].rstrip(".") if self.ending else ""
+            if named not in {"", pull.merged_by.login if pull.merged_by else ""}:
+                raise Violation(f"it says that {named} merged it\n" + "\n".join(self.story))
+            return
         approval = self.stage.books.approvals[-1]
         merge = pull.merge_commit_sha or ""
         digest = self.oracle.digest(pull.base_ref, git.parents(merge)[0], pull.head_sha)

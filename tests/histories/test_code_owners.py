@@ -96,11 +96,21 @@ async def test_one_approval_is_not_two_and_a_push_voids_them_all(tmp_path: Path)
 async def test_a_merge_past_the_second_approval_does_not_pass_for_approved(tmp_path: Path):
     async with owned(tmp_path, asking(approvals=2)) as history:
         await approve(history, "robin")
-        await history.flip("carl", draft=False)
+        await history.flip("rosa", draft=False)
+        await history.deliver_all()
         await history.merge("carl")
         await history.deliver_all()
         assert history.ending is not None
         assert history.ending.reason == "Merged on GitHub by carl."
+
+
+async def test_who_merged_is_named_only_by_what_tells_of_the_merge(tmp_path: Path):
+    async with owned(tmp_path, asking(approvals=2)) as history:
+        await history.flip("rosa", draft=False)
+        await history.merge("carl")
+        await history.deliver_all()
+        assert history.ending is not None
+        assert history.ending.reason == "Merged on GitHub."
 
 
 @pytest.mark.parametrize(
