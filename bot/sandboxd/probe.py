@@ -57,6 +57,7 @@ print(json.dumps({
     "has capabilities": any(int(status[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")),
     "makes namespaces": namespaces(),
     "sees the server's environment": any(marker in text(f"/proc/{pid}/environ") for pid in pids),
+    "writes the memory of its process 1": writes("/proc/1/mem"),
     "sees processes of the machine": len(pids) > 3 or "agent.py" not in text("/proc/1/cmdline").decode(),
     "runs as root": os.getuid() != 1000,
     "writes to the root file system": any(os.access(path, os.W_OK) for path in ("/", "/usr", "/etc", "/run", "/dev")),
@@ -78,9 +79,10 @@ HARDENING = frozenset(
         "reaches the kernel by strange sockets",
         "types into a terminal",
         "makes namespaces",
+        "writes the memory of its process 1",
     }
 )
-"""What the system call filter denies: by itself no way out, but more of the kernel to try. `weaker` lets these get through."""
+"""By itself no way out, but more of the kernel, or of the server, to try. `weaker` lets these get through."""
 
 
 async def prove_isolation(launcher: Launcher, template: Template, *, weaker: bool = False) -> str:

@@ -67,8 +67,39 @@ async def test_a_planted_link_leads_to_the_sandboxs_own_file(sandbox, tmp_path):
 
 
 async def test_writing_to_proc_is_not_done_with_the_servers_rights(sandbox):
+    other = await sandbox.commands.run("sleep 60", background=True)
     with pytest.raises(InvalidArgumentException, match="regular"):
-        await sandbox.files.write("/proc/self/oom_score_adj", "100", use_octet_stream=True)
+        await sandbox.files.write(f"/proc/{other.pid}/oom_score_adj", "100", use_octet_stream=True)
+
+
+ON_PROCESS = """
+import os, resource, sys
+def denied(act):
+    try: act()
+    except PermissionError: return True
+    return False
+pid = int(sys.argv[1])
+print([name for name, act in {
+    "memory": lambda: os.close(os.open(f"/proc/{pid}/mem", os.O_RDWR)),
+    "descriptors": lambda: os.listdir(f"/proc/{pid}/fd"),
+    "environment": lambda: os.close(os.open(f"/proc/{pid}/environ", os.O_RDONLY)),
+    "limits": lambda: resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, 4096)),
+    "priority": lambda: os.setpriority(os.PRIO_PROCESS, pid, 19),
+    "its group's priority": lambda: os.setpriority(os.PRIO_PGRP, pid, 19),
+    "its user's priority": lambda: os.setpriority(os.PRIO_USER, os.getuid(), 19),
+    "class": lambda: os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0)),
+    "processors": lambda: os.sched_setaffinity(pid, {min(os.sched_getaffinity(0))}),
+}.items() if not denied(act)])
+"""
+
+
+async def test_the_agent_is_out_of_reach_of_what_it_runs_although_both_are_one_user(sandbox):
+    await sandbox.files.write("/tmp/on.py", ON_PROCESS)
+    other = await sandbox.commands.run("sleep 60", background=True)
+    reached = await output(sandbox, f"python3 /tmp/on.py {other.pid}")
+    assert reached == "['memory', 'descriptors', 'environment', 'limits', 'priority', 'class', 'processors']\n"
+    assert await output(sandbox, "python3 /tmp/on.py 1") == "[]\n"
+    assert await output(sandbox, "echo still") == "still\n"
 
 
 async def test_the_network_is_closed(sandbox):

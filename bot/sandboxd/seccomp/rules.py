@@ -27,6 +27,7 @@ _NAMESPACES = 0x7E020000  # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEW
 _TERMINAL = (0x5412, 0x541C, 0x541D, 0x5423)  # TIOCSTI, TIOCLINUX, TIOCCONS, TIOCSETD
 _CREATING = 0x400040  # O_CREAT, O_TMPFILE
 _SETID = 0o6000
+_ON_A_PROCESS = ("prlimit64", "sched_setscheduler", "sched_setparam", "sched_setattr", "sched_setaffinity")
 _PERSONALITIES = (0, 0xFFFFFFFF)  # Linux itself, and the question which one it is
 _MODE_OF = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "mkdir": 1, "mkdirat": 2, "mknod": 1, "mknodat": 2}
 
@@ -64,6 +65,12 @@ def _named(numbers: dict[str, int]) -> Iterator[tuple[str, Rule]]:
     yield rule("creat", Bits(1, _SETID))
     yield rule("open", Bits(1, _CREATING), Bits(2, _SETID))
     yield rule("openat", Bits(2, _CREATING), Bits(3, _SETID))
+    # Process 1 is of the same user as what it runs, which may not starve it: it keeps the deadlines.
+    yield from (rule(name, Test(0, (1,))) for name in _ON_A_PROCESS)
+    yield rule("setpriority", Test(0, (0,), one_of=False))
+    yield rule("setpriority", Test(1, (1,)))
+    yield rule("ioprio_set", Test(0, (1,), one_of=False))
+    yield rule("ioprio_set", Test(1, (1,)))
 
 
 _SHARED = {
@@ -111,6 +118,7 @@ lookup_dcookie=212 clock_settime=227 mbind=237 set_mempolicy=238 get_mempolicy=2
 keyctl=250 migrate_pages=256 openat=257 mkdirat=258 mknodat=259 fchmodat=268 unshare=272 vmsplice=278 move_pages=279
 perf_event_open=298 fanotify_init=300 fanotify_mark=301 name_to_handle_at=303 open_by_handle_at=304 clock_adjtime=305 setns=308
 process_vm_readv=310 process_vm_writev=311 kcmp=312 finit_module=313 kexec_file_load=320 bpf=321 userfaultfd=323
+setpriority=141 sched_setparam=142 sched_setscheduler=144 sched_setaffinity=203 ioprio_set=251 prlimit64=302 sched_setattr=314
 """),
 )
 
@@ -126,6 +134,7 @@ socketpair=199 add_key=217 request_key=218 keyctl=219 clone=220 swapon=224 swapo
 set_mempolicy=237 migrate_pages=238 move_pages=239 perf_event_open=241 fanotify_init=262 fanotify_mark=263 name_to_handle_at=264
 open_by_handle_at=265 clock_adjtime=266 setns=268 process_vm_readv=270 process_vm_writev=271 kcmp=272 finit_module=273 bpf=280
 userfaultfd=282 kexec_file_load=294
+setpriority=140 sched_setparam=118 sched_setscheduler=119 sched_setaffinity=122 ioprio_set=30 prlimit64=261 sched_setattr=274
 """),
 )
 

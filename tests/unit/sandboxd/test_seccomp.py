@@ -121,6 +121,21 @@ def test_the_personality_may_be_asked_for_and_not_changed(machine):
     assert answer(machine, "personality", 0x0040000) == refused()
 
 
+@pytest.mark.parametrize(
+    "name", ["prlimit64", "sched_setscheduler", "sched_setparam", "sched_setattr", "sched_setaffinity"]
+)
+def test_the_limits_and_the_turns_of_process_1_stay_as_they_are(machine, name):
+    assert answer(machine, name, 1) == answer(machine, name, 1 | 1 << 32) == refused()
+    assert answer(machine, name, 0) == answer(machine, name, 2) == ALLOW
+
+
+@pytest.mark.parametrize(("name", "process"), [("setpriority", 0), ("ioprio_set", 1)])
+def test_only_single_processes_but_the_first_change_their_priority(machine, name, process):
+    assert answer(machine, name, process, 0) == answer(machine, name, process, 7) == ALLOW
+    assert answer(machine, name, process, 1) == refused()
+    assert {answer(machine, name, kind, 7) for kind in range(4) if kind != process} == {refused()}
+
+
 def test_another_abi_is_killed_or_does_not_exist(machine):
     for other in (0x40000003, 0x40000028, 0xC000003E, 0xC00000B7):
         if other != machine.architecture:
