@@ -59,7 +59,13 @@ def _walk(top: str, depth: int) -> Iterator[dict[str, Any]]:
     pending = [(top, 1)]
     while pending:
         folder, level = pending.pop()
-        for name in sorted(os.listdir(folder)):
+        try:
+            names = sorted(os.listdir(folder))
+        except OSError:
+            if level == 1:
+                raise
+            continue  # one that is gone again, or may not be read, does not hide all others
+        for name in names:
             path = os.path.join(folder, name)
             try:
                 entry = _entry(path)
@@ -99,10 +105,33 @@ def make_dir(place: Place, message: dict[str, Any], _fds: list[int]) -> dict[str
 
 def move(place: Place, message: dict[str, Any], _fds: list[int]) -> dict[str, Any]:
     source, destination = place(message["source"]), place(message["destination"])
-    os.lstat(source)
+    device = os.lstat(source).st_dev
     os.makedirs(os.path.dirname(destination), exist_ok=True)
-    os.rename(source, destination)
+    if device == os.stat(os.path.dirname(destination)).st_dev:
+        os.rename(source, destination)
+    else:
+        _carry(source, destination)
     return {"entry": _entry(destination)}
+
+
+def _carry(source: str, destination: str) -> None:
+    """As a rename, between two file systems: /tmp and the home are two here, and one at E2B."""
+    import shutil  # noqa: PLC0415 - few move anything
+
+    parent = os.path.dirname(source)
+    if not os.access(parent, os.W_OK):
+        raise PermissionError(f"cannot be moved away: {source}")
+    part = f"{destination}.moved-{os.getpid()}-{os.urandom(8).hex()}"
+    try:
+        if os.path.isdir(source) and not os.path.islink(source):
+            shutil.copytree(source, part, symlinks=True)
+        else:
+            shutil.copy2(source, part, follow_symlinks=False)
+        os.rename(part, destination)
+    except OSError as fault:
+        remove(lambda path: path, {"path": part}, [])
+        raise OSError(fault.errno, fault.strerror or str(fault), destination) from None
+    remove(lambda path: path, {"path": source}, [])
 
 
 def remove(place: Place, message: dict[str, Any], _fds: list[int]) -> dict[str, Any]:

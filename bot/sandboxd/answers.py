@@ -1,9 +1,12 @@
-"""E2B's error body, and the one exception that becomes it."""
+"""E2B's error body, and which exceptions become it."""
 
 from __future__ import annotations
 
-from starlette.requests import Request
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
+
+from bot.sandboxd.errors import AgentRefused
 
 NOT_FOUND = "The sandbox was not found"
 """The SDK reads these very words as "this sandbox is no longer running"."""
@@ -22,6 +25,16 @@ def error(status: int, message: str) -> Response:
     return JSONResponse({"code": status, "message": message}, status)
 
 
-async def on_refusal(_request: Request, refusal: Exception) -> Response:
-    """Starlette's handler for Refusal."""
-    return error(refusal.status, refusal.message) if isinstance(refusal, Refusal) else error(500, "internal error")
+async def answered(_request: Request, fault: Exception) -> Response:
+    """Starlette's handler for whatever ends a request early; what is no answer to it is logged besides by the server."""
+    match fault:
+        case Refusal():
+            return error(fault.status, fault.message)
+        case HTTPException():
+            return error(fault.status_code, fault.detail)
+        case AgentRefused():
+            return error(500, str(fault))
+        case ClientDisconnect():
+            return error(499, "the client is gone")
+        case _:
+            return error(500, "internal error")

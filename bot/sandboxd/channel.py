@@ -7,6 +7,7 @@ import asyncio
 import json
 import marshal
 import os
+import re
 import socket
 import struct
 from collections import deque
@@ -19,6 +20,9 @@ from bot.sandboxd.errors import AgentRefused, SandboxGone
 _FRAME_CAP = 32 << 20
 _HEAD = struct.Struct("!I")
 _FDS_PER_READ = 16
+_FDS_AHEAD = 64
+_SAID_CAP = 2000
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class _ViolationError(ValueError):
@@ -33,8 +37,9 @@ class Reply:
     fds: list[int] = field(default_factory=list)
 
     def text(self, name: str) -> str:
+        """What is not UTF-8 is shown with replacement characters: the wire has no other way."""
         value = self.fields.get(name)
-        return value if isinstance(value, str) else ""
+        return shown(value) if isinstance(value, str) else ""
 
     def number(self, name: str) -> int:
         value = self.fields.get(name)
@@ -119,7 +124,8 @@ class Channel:
                 self._fds.extend(numbers)
         self._buffer += data
         try:
-            intact = bool(data) and self._parse()
+            # Descriptors that no message counts would use up the server's own.
+            intact = bool(data) and self._parse() and len(self._fds) <= _FDS_AHEAD
         except (ValueError, KeyError, TypeError, RecursionError):
             intact = False
         if not intact:
@@ -132,7 +138,7 @@ class Channel:
                 raise _ViolationError
             if len(self._buffer) < _HEAD.size + size:
                 break
-            message = json.loads(bytes(self._buffer[_HEAD.size : _HEAD.size + size]))
+            message = json.loads(bytes(self._buffer[_HEAD.size : _HEAD.size + size]), parse_constant=_no_number)
             del self._buffer[: _HEAD.size + size]
             if not isinstance(message, dict):
                 raise _ViolationError
@@ -157,10 +163,10 @@ class Channel:
         else:
             _close(fds)
             errno = message.get("errno")
-            refusal = AgentRefused(
-                str(message["error"]), str(message.get("message", "")), errno if isinstance(errno, int) else None
+            said = shown(str(message.get("message", ""))[:_SAID_CAP])
+            call.set_exception(
+                AgentRefused(shown(str(message["error"])), said, errno if isinstance(errno, int) else None)
             )
-            call.set_exception(refusal)
 
     def _event(self, message: dict[str, object]) -> None:
         if message["event"] == "ready":
@@ -188,6 +194,15 @@ class Channel:
             self.ready.set_exception(SandboxGone())
             self.ready.exception()
         self._on_gone()
+
+
+def shown(text: str) -> str:
+    """Text from inside, as far as it can be told: a name that is not UTF-8 comes as lone surrogates."""
+    return _SURROGATE.sub("\ufffd", text)
+
+
+def _no_number(word: str) -> None:
+    raise _ViolationError(word)
 
 
 def _close(fds: list[int] | deque[int]) -> None:

@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from bot.sandboxd.answers import Refusal
 from bot.sandboxd.egress.rules import Destination, parse_entry
-from bot.sandboxd.errors import NotKept, SandboxGone, TooManySandboxes, UnknownTemplateError
+from bot.sandboxd.errors import IsolationUnavailable, NotKept, SandboxGone, TooManySandboxes, UnknownTemplateError
 from bot.sandboxd.limits import Limits
 from bot.sandboxd.metrics import sample
 from bot.sandboxd.registry import Registry
@@ -29,6 +29,7 @@ ENVD_VERSION = "0.5.7"
 """The SDK switches features on by it: standard input, default user, closing input, raw and gzip uploads."""
 
 _DEFAULT_SECONDS = 300
+_MOST_SECONDS = 1 << 31
 _PAGE = 100
 _BODY_CAP = 1 << 20
 _UNSERVED = ("mcp", "iam", "volumeMounts")
@@ -36,6 +37,8 @@ _UNSERVED_NETWORK = ("rules", "egressProxy", "dnsServers")
 _EVERYTHING = "0.0.0.0/0"
 
 _Handler = Callable[[Request], Awaitable[Response]]
+_Place = tuple[float, str]
+"""Where a row stands in a list: since when it is there, and its id."""
 
 
 class Control:
@@ -96,6 +99,8 @@ class Control:
             raise Refusal(404, str(unknown)) from None
         except TooManySandboxes as many:
             raise Refusal(429, str(many)) from None
+        except (IsolationUnavailable, OSError) as fault:
+            raise Refusal(500, f"no sandbox could be started: {fault}") from None
         return JSONResponse(_made(sandbox), 201)
 
     async def _list(self, request: Request) -> Response:
@@ -111,9 +116,8 @@ class Control:
             and sandbox.started_at > after
             and template in {None, sandbox.request.template}
         ]
-        if query.get("order") == "desc":
-            matching.reverse()
-        return _page([self._detail(sandbox) for sandbox in matching], query)
+        rows = [((sandbox.started_at, sandbox.id), self._detail(sandbox)) for sandbox in matching]
+        return _page(rows, query, newest_first=query.get("order") == "desc")
 
     async def _connect(self, request: Request) -> Response:
         sandbox, body = self._named(request), await _body(request)
@@ -181,7 +185,7 @@ class Control:
             raise Refusal(501, "this server does not note which sandbox a snapshot is of")
         name = query.get("name", "").removesuffix(":default")
         found = [each for each in self._registry.snapshots.all() if not name or name in {each.id, each.name}]
-        return _page([_kept(each) for each in found], query)
+        return _page([((each.made_at, each.id), _kept(each)) for each in found], query)
 
     async def _delete_snapshot(self, request: Request) -> Response:
         snapshot = self._registry.snapshots.find(request.path_params["id"])
@@ -210,11 +214,30 @@ class Control:
         }
 
 
-def _page(rows: list[dict[str, object]], query: QueryParams) -> Response:
-    """The asked part of the rows, and in a header where the next one begins."""
-    first, limit = _count(query.get("nextToken"), 0), _count(query.get("limit"), _PAGE)
-    headers = {"x-next-token": str(first + limit)} if first + limit < len(rows) else {}
-    return JSONResponse(rows[first : first + limit], headers=headers)
+def _page(rows: list[tuple[_Place, dict[str, object]]], query: QueryParams, *, newest_first: bool = False) -> Response:
+    """The asked part of the rows, oldest first as they come, and in a header after which of them the next part begins.
+
+    Its place and not its number, so that who ends sandboxes while reading the list passes none by.
+    """
+    limit = _count(query.get("limit"), _PAGE)
+    if not 0 < limit <= _PAGE:
+        raise Refusal(400, f"'limit' is from 1 to {_PAGE}")
+    if newest_first:
+        rows.reverse()
+    if (token := query.get("nextToken")) is not None:
+        after = _place(token)
+        rows = [row for row in rows if (row[0] < after if newest_first else row[0] > after)]
+    at, name = rows[limit - 1][0] if len(rows) > limit else (0.0, "")
+    headers = {"x-next-token": f"{at.hex()}~{name}"} if name else {}
+    return JSONResponse([row for _, row in rows[:limit]], headers=headers)
+
+
+def _place(token: str) -> _Place:
+    at, _, name = token.partition("~")
+    try:
+        return float.fromhex(at), name
+    except (ValueError, OverflowError):
+        raise Refusal(400, f"{token[:80]!a} is no 'nextToken' of this server") from None
 
 
 def _kept(snapshot: Snapshot) -> dict[str, object]:
@@ -281,7 +304,8 @@ async def _body(request: Request) -> Mapping[str, object]:
             raise Refusal(413, "the body is too large")
     try:
         body = json.loads(raw or b"{}")
-    except ValueError:
+        json.dumps(body, ensure_ascii=False).encode()  # half a surrogate pair could never be told again
+    except (ValueError, RecursionError):
         body = None
     if not isinstance(body, dict):
         raise Refusal(400, "the body is not a JSON object")
@@ -297,7 +321,7 @@ def _texts(body: Mapping[str, object], name: str) -> dict[str, str]:
 
 def _seconds(body: Mapping[str, object], default: int) -> int:
     value = body.get("timeout", default)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < _MOST_SECONDS:
         raise Refusal(400, "'timeout' must be a number of seconds")
     return value
 
@@ -305,15 +329,15 @@ def _seconds(body: Mapping[str, object], default: int) -> int:
 def _count(text: str | None, default: int) -> int:
     if text is None:
         return default
-    if not text.isdecimal():
-        raise Refusal(400, f"'{text}' is not a number")
+    if not (text.isascii() and text.isdecimal() and len(text) < 16):
+        raise Refusal(400, f"{text[:80]!a} is not a number")
     return int(text)
 
 
 def _moment(text: str | None) -> float:
     try:
         return datetime.fromisoformat(text).timestamp() if text else 0.0
-    except ValueError:
+    except (ValueError, OverflowError):
         raise Refusal(400, f"'{text}' is not a time") from None
 
 

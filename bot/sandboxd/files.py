@@ -1,4 +1,8 @@
-"""envd's plain HTTP: whole files in and out, and the health check."""
+"""envd's plain HTTP: whole files in and out.
+
+They are memory or the machine's own /usr, so they are read and written without a thread: one that was abandoned by a client that left
+could still use a descriptor's number when it is another file's.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +13,27 @@ import zlib
 from collections.abc import AsyncIterator
 from pathlib import PurePosixPath
 
-from starlette.datastructures import UploadFile
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from bot.sandboxd.answers import Refusal
+from bot.sandboxd.answers import NOT_FOUND, Refusal
 from bot.sandboxd.errors import AgentRefused, SandboxGone
+from bot.sandboxd.forms import FormFiles
 from bot.sandboxd.sandbox import Sandbox
 
 _CHUNK = 256 << 10
 _USERS = frozenset({"", "user", "root"})
+_OURS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO})
 _STATUS = {
-    "FileNotFoundError": 404,
-    "IsADirectoryError": 400,
-    "ValueError": 400,
-    "PermissionError": 403,
-    "NotADirectoryError": 400,
+    errno.ENOENT: 404,
+    errno.EACCES: 403,
+    errno.EPERM: 403,
+    errno.EROFS: 403,
+    errno.ENOSPC: 507,
+    errno.EDQUOT: 507,
+    **dict.fromkeys(_OURS, 500),
 }
+"""By what the system said; anything else (a name too long, a link in a circle, a file for a directory) is the path's fault."""
 
 
 async def download(request: Request, sandbox: Sandbox) -> Response:
@@ -43,38 +51,66 @@ async def upload(request: Request, sandbox: Sandbox) -> Response:
     """One file as the raw body, or any number as parts of a form."""
     _check_user(request)
     path = request.query_params.get("path", "")
-    if request.headers.get("content-type", "").startswith("application/octet-stream"):
-        gzip = request.headers.get("content-encoding", "") == "gzip"
-        written = [await _write(sandbox, path, _gunzip(request.stream()) if gzip else request.stream())]
-    else:
-        written = []
-        async with request.form(max_files=10_000) as form:
-            for part in form.getlist("file"):
-                if not isinstance(part, UploadFile):
-                    raise Refusal(400, "a part named 'file' is not a file")
-                written.append(await _write(sandbox, path or part.filename or "", _parts(part)))
-    return JSONResponse(written)
-
-
-async def _write(sandbox: Sandbox, path: str, chunks: AsyncIterator[bytes]) -> dict[str, str]:
-    fd, resolved = await _open(sandbox, path, "w")
+    kind, encoding = request.headers.get("content-type", ""), request.headers.get("content-encoding", "")
+    if encoding not in {"", "identity", "gzip"}:
+        raise Refusal(400, f"a body in {encoding[:40]!a} is not understood")
+    body = _gunzip(request.stream()) if encoding == "gzip" else request.stream()
     try:
-        async for chunk in chunks:
-            await asyncio.to_thread(_write_all, fd, chunk)
-    except OSError as error:
-        status = 507 if error.errno in {errno.ENOSPC, errno.EDQUOT} else 500
-        raise Refusal(status, f"cannot write {resolved}: {error.strerror}") from None
+        raw = kind.startswith("application/octet-stream")
+        written = [await _file(body, sandbox, path)] if raw else await _form(body, FormFiles(kind), sandbox, path)
     except zlib.error as error:
         raise Refusal(400, f"the body is not gzip: {error}") from None
+    except ValueError as error:
+        raise Refusal(400, f"{error}") from None
+    return JSONResponse([_told(path) for path in written])
+
+
+async def _file(body: AsyncIterator[bytes], sandbox: Sandbox, path: str) -> str:
+    fd, resolved = await _open(sandbox, path, "w")
+    try:
+        async for chunk in body:
+            _put(sandbox, fd, chunk, resolved)
     finally:
         os.close(fd)
-    return {"name": PurePosixPath(resolved).name, "path": resolved, "type": "file"}
+    return resolved
 
 
-def _write_all(fd: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
+async def _form(body: AsyncIterator[bytes], form: FormFiles, sandbox: Sandbox, path: str) -> list[str]:
+    written, fd = [""], -1
+    try:
+        async for chunk in body:
+            for piece in form.feed(chunk):
+                if isinstance(piece, str):
+                    fd, resolved = await _open(sandbox, path or piece, "w")
+                    written.append(resolved)
+                elif piece is None:
+                    os.close(fd)
+                    fd = -1
+                else:
+                    _put(sandbox, fd, piece, written[-1])
+    finally:
+        if fd >= 0:
+            os.close(fd)
+    if not form.complete:
+        raise ValueError("the form ends before its last boundary")
+    return written[1:]
+
+
+def _told(path: str) -> dict[str, str]:
+    return {"name": PurePosixPath(path).name, "path": path, "type": "file"}
+
+
+def _put(sandbox: Sandbox, fd: int, data: bytes, path: str) -> None:
+    if sandbox.gone.is_set():  # else a client that goes on sending would keep a dead sandbox's memory
+        raise Refusal(502, NOT_FOUND)
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(fd, view) :]
+    except OSError as error:
+        raise Refusal(
+            507 if _STATUS.get(error.errno or 0) == 507 else 500, f"cannot write {path}: {error.strerror}"
+        ) from None
 
 
 async def _open(sandbox: Sandbox, path: str, mode: str) -> tuple[int, str]:
@@ -83,28 +119,24 @@ async def _open(sandbox: Sandbox, path: str, mode: str) -> tuple[int, str]:
     try:
         return await sandbox.open(path, mode)
     except AgentRefused as refusal:
-        full = refusal.errno in {errno.ENOSPC, errno.EDQUOT}
-        raise Refusal(507 if full else _STATUS.get(refusal.kind, 500), str(refusal)) from None
+        raise Refusal(_STATUS.get(refusal.errno or 0, 400), str(refusal)) from None
     except SandboxGone:
-        raise Refusal(502, "The sandbox was not found") from None
+        raise Refusal(502, NOT_FOUND) from None
 
 
 async def _read(fd: int, size: int) -> AsyncIterator[bytes]:
     """Exactly the promised number of bytes, or an error: a file may shrink while it is sent."""
+    left = size
     try:
-        while size:
-            data = await asyncio.to_thread(os.read, fd, min(size, _CHUNK))
+        while left:
+            data = os.read(fd, min(left, _CHUNK))
             if not data:
                 raise OSError(errno.EIO, "the file became shorter while it was read")
-            size -= len(data)
+            left -= len(data)
             yield data
+            await asyncio.sleep(0)  # others have their turn, and the end of the connection can be noticed
     finally:
         os.close(fd)
-
-
-async def _parts(part: UploadFile) -> AsyncIterator[bytes]:
-    while data := await part.read(_CHUNK):
-        yield data
 
 
 async def _gzip(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

@@ -1,12 +1,14 @@
-"""envd's filesystem service, answered by the agent. Watching by polling, which only the SDK's synchronous half does, is not served."""
+"""envd's filesystem service, answered by the agent."""
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from connectrpc.code import Code
 from connectrpc.errors import ConnectError
@@ -16,11 +18,12 @@ from e2b.envd.filesystem import filesystem_pb as pb
 from protobuf import Oneof
 from protobuf.wkt import Timestamp
 
-from bot.sandboxd.channel import Reply
+from bot.sandboxd.channel import Reply, shown
 from bot.sandboxd.errors import AgentRefused, SandboxGone
 from bot.sandboxd.process_service import keepalive_of, sandbox_of
 from bot.sandboxd.registry import Registry
-from bot.sandboxd.watching import Watch
+from bot.sandboxd.sandbox import Sandbox
+from bot.sandboxd.watching import Event, Watch, Watcher
 
 _TYPES = {"file": pb.FileType.FILE, "directory": pb.FileType.DIRECTORY, "symlink": pb.FileType.SYMLINK}
 _EVENTS = {
@@ -30,7 +33,10 @@ _EVENTS = {
     "rename": pb.EventType.RENAME,
     "chmod": pb.EventType.CHMOD,
 }
+_MOST_WATCHERS = 64
 _OWNERS = {1000: "user"}
+_LAST_SECOND = 253_402_300_799
+"""Of the year 9999, with which the wire's times end; a file's may be far later."""
 _CODES = {
     "FileNotFoundError": Code.NOT_FOUND,
     "FileExistsError": Code.ALREADY_EXISTS,
@@ -43,6 +49,7 @@ class FilesystemService(filesystem_connect.Filesystem):
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
+        self._watchers: WeakKeyDictionary[Sandbox, dict[str, Watcher]] = WeakKeyDictionary()
 
     async def stat(
         self, request: pb.StatRequest, ctx: RequestContext[pb.StatRequest, pb.StatResponse], /
@@ -101,12 +108,54 @@ class FilesystemService(filesystem_connect.Filesystem):
                 happened = await watch.next(left)
                 if sandbox.gone.is_set():
                     raise ConnectError(Code.UNAVAILABLE, "the sandbox ended")
-                for kind, name in happened:
-                    yield _watched("filesystem", pb.FilesystemEvent(name=_shown(name), type=_EVENTS[kind]))
+                for event in happened:
+                    yield _watched("filesystem", _told(event))
                 if not happened:
                     yield _watched("keepalive", pb.WatchDirResponse.KeepAlive())
         finally:
             watch.end()
+
+    async def create_watcher(
+        self,
+        request: pb.CreateWatcherRequest,
+        ctx: RequestContext[pb.CreateWatcherRequest, pb.CreateWatcherResponse],
+        /,
+    ) -> pb.CreateWatcherResponse:
+        sandbox = sandbox_of(self._registry, ctx.request_headers)
+        watchers = self._watchers.setdefault(sandbox, {})
+        if len(watchers) >= _MOST_WATCHERS:
+            raise ConnectError(Code.RESOURCE_EXHAUSTED, f"more than {_MOST_WATCHERS} watchers")
+        with _answered():
+            watcher = Watcher(await Watch.begin(sandbox, request.path, recursive=request.recursive))
+        identifier = secrets.token_hex(8)
+        watchers[identifier] = watcher
+        sandbox.run(watcher.collect(sandbox.gone))
+        return pb.CreateWatcherResponse(watcher_id=identifier)
+
+    async def get_watcher_events(
+        self,
+        request: pb.GetWatcherEventsRequest,
+        ctx: RequestContext[pb.GetWatcherEventsRequest, pb.GetWatcherEventsResponse],
+        /,
+    ) -> pb.GetWatcherEventsResponse:
+        watcher = self._watchers_of(ctx).get(request.watcher_id)
+        if watcher is None:
+            raise ConnectError(Code.NOT_FOUND, f"watcher '{request.watcher_id}' not found")
+        return pb.GetWatcherEventsResponse(events=[_told(event) for event in watcher.take()])
+
+    async def remove_watcher(
+        self,
+        request: pb.RemoveWatcherRequest,
+        ctx: RequestContext[pb.RemoveWatcherRequest, pb.RemoveWatcherResponse],
+        /,
+    ) -> pb.RemoveWatcherResponse:
+        watcher = self._watchers_of(ctx).pop(request.watcher_id, None)
+        if watcher is not None:
+            watcher.stop()
+        return pb.RemoveWatcherResponse()
+
+    def _watchers_of(self, ctx: RequestContext[Any, Any]) -> dict[str, Watcher]:
+        return self._watchers.get(sandbox_of(self._registry, ctx.request_headers), {})
 
     async def _ask(self, ctx: RequestContext[Any, Any], op: str, **arguments: object) -> Reply:
         sandbox = sandbox_of(self._registry, ctx.request_headers)
@@ -123,6 +172,11 @@ def _answered() -> Iterator[None]:
         raise ConnectError(_CODES.get(refusal.kind, Code.INVALID_ARGUMENT), str(refusal)) from None
     except SandboxGone as gone:
         raise ConnectError(Code.UNAVAILABLE, str(gone)) from None
+
+
+def _told(event: Event) -> pb.FilesystemEvent:
+    kind, name = event
+    return pb.FilesystemEvent(name=shown(name), type=_EVENTS[kind])
 
 
 def _watched(name: str, value: object) -> pb.WatchDirResponse:
@@ -147,7 +201,7 @@ def _entry(given: object) -> pb.EntryInfo:
         permissions=_text(fields, "permissions"),
         owner=_OWNERS.get(_number(fields, "uid"), "root"),
         group=_OWNERS.get(_number(fields, "gid"), "root"),
-        modified_time=Timestamp.from_datetime(datetime.fromtimestamp(_number(fields, "mtime"), UTC)),
+        modified_time=Timestamp.from_datetime(datetime.fromtimestamp(min(_number(fields, "mtime"), _LAST_SECOND), UTC)),
     )
     if isinstance(target, str):
         entry.symlink_target = _text(fields, "target")
@@ -155,13 +209,8 @@ def _entry(given: object) -> pb.EntryInfo:
 
 
 def _text(fields: Mapping[str, object], name: str) -> str:
-    """Names that are not UTF-8 are shown with replacement characters: the wire has no other way."""
     value = fields.get(name)
-    return _shown(value) if isinstance(value, str) else ""
-
-
-def _shown(text: str) -> str:
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return shown(value) if isinstance(value, str) else ""
 
 
 def _number(fields: Mapping[str, object], name: str) -> int:

@@ -114,6 +114,7 @@ class Process:
         self.pid = 0
         self.exit_code: int | None = None
         self.ending: Ending | None = None
+        self.exited = asyncio.Event()
         self.gone = False
         self.timed_out = False
         self._stdin = stdin
@@ -138,12 +139,14 @@ class Process:
 
     def on_terminal(self, fd: int, size: TerminalSize) -> None:
         """Its one descriptor is output and input; no descriptor, or none of a terminal, is no terminal."""
-        try:
-            self._stdin = os.dup(fd)
-            self._outputs = {Kind.TERMINAL: fd}
-            self.resize(size)
-        except OSError:
+        if fd < 0 or not os.isatty(fd):
+            if fd >= 0:
+                os.close(fd)
             return
+        self._stdin = os.dup(fd)
+        self._outputs = {Kind.TERMINAL: fd}
+        with suppress(OSError):
+            self.resize(size)
 
     def widen(self) -> None:
         """For a command that moves much: wider pipes, larger pieces, fewer turns. What the machine does not grant stays as it is."""
@@ -252,6 +255,8 @@ class Process:
                 self._produced += len(data)
                 if self.ending is None:
                     await self._tell(Event(kind, data))
+                if not self._subscribers:  # nobody holds it back, so it may never have to wait, and others would
+                    await asyncio.sleep(0)
         finally:
             os.close(fd)
 

@@ -7,7 +7,14 @@ import time
 from collections.abc import Iterable
 
 from bot.sandboxd.egress.proxy import Outside
-from bot.sandboxd.errors import NotKept, SandboxGone, TooManySandboxes, UnknownTemplateError
+from bot.sandboxd.errors import (
+    AgentRefused,
+    IsolationUnavailable,
+    NotKept,
+    SandboxGone,
+    TooManySandboxes,
+    UnknownTemplateError,
+)
 from bot.sandboxd.launch import Launcher
 from bot.sandboxd.limits import Limits
 from bot.sandboxd.sandbox import Request, Sandbox, State
@@ -87,6 +94,9 @@ class Registry:
         except (NotKept, SandboxGone) as lost:
             await self.kill(sandbox)
             raise UnknownTemplateError(str(lost)) from None
+        except (AgentRefused, ValueError, OSError) as fault:
+            await self.kill(sandbox)
+            raise IsolationUnavailable(f"its way out could not be opened: {fault}") from None
         return sandbox
 
     def _find(self, wanted: str) -> tuple[Template, Snapshot | None]:

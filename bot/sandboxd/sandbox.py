@@ -25,6 +25,7 @@ from bot.sandboxd.processes import Command, Kind, Process, Subscriber, TerminalS
 from bot.sandboxd.templates import Template
 
 _START_SECONDS = 20
+_OBEY_SECONDS = 30
 _MEMORY_SECONDS = 30
 
 
@@ -179,9 +180,9 @@ class Sandbox:
         """Raises AgentRefused when the process is over already."""
         await self.ask("signal", pid=process.pid, signal=int(number))
 
-    def expire(self, process: Process, seconds: float) -> None:
-        """Kill the command when its time is up, whether or not anybody still listens."""
-        process.kill_at(asyncio.get_running_loop().call_later(seconds, self._expired, process))
+    def expire(self, process: Process, seconds: float, *, grace: float = _OBEY_SECONDS) -> None:
+        """Kill the command when its time is up, whether or not anybody still listens; after the grace, the sandbox."""
+        process.kill_at(asyncio.get_running_loop().call_later(seconds, self._expired, process, grace))
 
     async def pause(self) -> None:
         self.state = State.PAUSED
@@ -212,6 +213,7 @@ class Sandbox:
         process = self._keyed.pop(key, None)
         if process is not None:
             process.exit_code = code
+            process.exited.set()
             if process.pid:
                 self._over(process)
 
@@ -221,14 +223,22 @@ class Sandbox:
         asyncio.get_running_loop().call_later(_MEMORY_SECONDS, self.finished.pop, process.pid, None)
         self.run(process.finish())
 
-    def _expired(self, process: Process) -> None:
+    def _expired(self, process: Process, grace: float) -> None:
         # Marked before the kill: the exit that the kill causes must not look like the command's own.
         process.timed_out = True
-        self.run(self._kill_process(process))
+        self.run(self._kill_process(process, grace))
 
-    async def _kill_process(self, process: Process) -> None:
-        with suppress(AgentRefused, SandboxGone):
-            await self.signal(process, signal.SIGKILL)
+    async def _kill_process(self, process: Process, grace: float) -> None:
+        """A deadline holds even when what runs inside has slowed the agent down, or made it its own: then the sandbox ends."""
+        try:
+            async with asyncio.timeout(grace):
+                with suppress(AgentRefused):
+                    await self.signal(process, signal.SIGKILL)
+                await process.exited.wait()
+        except SandboxGone:
+            return
+        except TimeoutError:
+            await self.kill()
 
     def _lost(self) -> None:
         self.state = State.GONE

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import struct
+from collections import deque
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
+from pathlib import Path
 
 from bot.sandboxd.errors import AgentRefused, SandboxGone
 from bot.sandboxd.sandbox import Sandbox
@@ -15,6 +17,8 @@ _HEAD = struct.Struct("iIII")
 _BUFFER = 64 << 10
 _DIRECTORY, _IGNORED = 0x40000000, 0x8000
 _MOST_FOLDERS = 16_384
+_KEPT = 16_384
+_PAUSE_SECONDS = 60.0
 _KINDS = ((0x100 | 0x80, "create"), (0x2, "write"), (0x200 | 0x400, "remove"), (0x40, "rename"), (0x4, "chmod"))
 """By inotify's masks, as fsnotify names them: what is moved in is created, what is moved out renamed."""
 
@@ -36,7 +40,7 @@ class Watch:
     async def begin(cls, sandbox: Sandbox, path: str, *, recursive: bool) -> Watch:
         """Raises AgentRefused when it is no directory."""
         reply = await sandbox.call("watch", path=path, recursive=recursive)
-        if len(reply.fds) != 1:
+        if len(reply.fds) != 1 or not _is_inotify(reply.fds[0]):
             for fd in reply.fds:
                 os.close(fd)
             raise AgentRefused("ValueError", f"'{path}' cannot be watched")
@@ -51,17 +55,19 @@ class Watch:
                 case [int(number), str(folder)] if len(self._folders) < _MOST_FOLDERS:
                     self._folders[number] = os.path.join(below, folder) if folder else below  # noqa: PTH118 - not of this machine
 
-    async def next(self, seconds: float) -> list[Event]:
-        """What has happened; empty when nothing did for that long."""
+    async def next(self, seconds: float, stop: asyncio.Event | None = None) -> list[Event]:
+        """What has happened; empty when nothing did for that long, or there is to be no more."""
         loop = asyncio.get_running_loop()
         ready: asyncio.Future[bool] = loop.create_future()
-        gone: asyncio.Future[bool] = asyncio.ensure_future(self._sandbox.gone.wait())
+        ends: set[asyncio.Future[bool]] = set()
+        ends |= {asyncio.ensure_future(event.wait()) for event in (self._sandbox.gone, stop) if event is not None}
         loop.add_reader(self._fd, lambda: None if ready.done() else ready.set_result(True))
         try:
-            await asyncio.wait({ready, gone}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({ready, *ends}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         finally:
             loop.remove_reader(self._fd)
-            gone.cancel()
+            for end in ends:
+                end.cancel()
         try:
             data = os.read(self._fd, _BUFFER)
         except BlockingIOError:
@@ -89,6 +95,37 @@ class Watch:
 
     def end(self) -> None:
         os.close(self._fd)
+
+
+class Watcher:
+    """Keeps what happens until it is asked for, as the SDK's synchronous half does; of very much the latest."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._events: deque[Event] = deque(maxlen=_KEPT)
+        self._stopped = asyncio.Event()
+
+    async def collect(self, gone: asyncio.Event) -> None:
+        """Until it is stopped or the sandbox is gone."""
+        try:
+            while not gone.is_set() and not self._stopped.is_set():
+                self._events.extend(await self._watch.next(_PAUSE_SECONDS, self._stopped))
+        finally:
+            self._watch.end()
+
+    def take(self) -> list[Event]:
+        """What happened since the last time."""
+        taken = list(self._events)
+        self._events.clear()
+        return taken
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+
+def _is_inotify(fd: int) -> bool:
+    """An agent that is not ours any more might hand out one that never ends."""
+    return str(Path(f"/proc/self/fd/{fd}").readlink()) == "anon_inode:inotify"
 
 
 def _records(data: bytes) -> Iterator[tuple[int, int, str]]:

@@ -6,8 +6,10 @@ import asyncio
 import json
 import marshal
 import os
+import signal
 import socket
 import struct
+import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -17,6 +19,12 @@ import pytest
 
 from bot.sandboxd.channel import Channel
 from bot.sandboxd.errors import AgentRefused, SandboxGone
+from bot.sandboxd.launch import Launched
+from bot.sandboxd.processes import Command, TerminalSize
+from bot.sandboxd.sandbox import Sandbox
+from bot.sandboxd.templates import base_template
+from bot.sandboxd.uids import UidLease
+from bot.sandboxd.watching import Watch
 
 
 class FakeAgent:
@@ -84,6 +92,8 @@ async def test_a_refusal_carries_the_kind_of_error():
         {"id": 1, "ok": {}, "fds": 3},
         {"id": 1, "ok": {}, "fds": -1},
         {"ok": {}},
+        {"id": 1, "ok": {"cpu": float("inf")}},
+        {"id": 1, "ok": {"mtime": float("nan")}},
     ],
 )
 async def test_a_message_that_breaks_the_protocol_ends_the_sandbox(message):
@@ -118,6 +128,83 @@ async def test_descriptors_that_nobody_asked_for_are_closed():
             await asyncio.wait_for(line.ready, 5)
             os.close(read)
             os.close(write)
+
+
+async def test_descriptors_that_no_message_counts_do_not_use_up_the_servers():
+    with unchanged_descriptors():
+        async with channel() as (line, agent):
+            for _ in range(10):
+                agent.say({"event": "ready"}, fds=(agent.sock.fileno(),) * 16)
+            await asyncio.wait_for(agent.gone.wait(), 5)
+            with pytest.raises(SandboxGone):
+                await line.call("stat", {})
+
+
+async def test_a_refusal_in_words_that_are_no_text_can_be_told_all_the_same():
+    async with channel() as (line, agent):
+        call = asyncio.create_task(line.call("remove", {"path": "x"}))
+        asked = await agent.hear()
+        agent.say({"id": asked["id"], "error": "OSError", "errno": 30, "message": "a\udcff" + "b" * 9000})
+        with pytest.raises(AgentRefused) as caught:
+            await call
+        assert str(caught.value).encode().decode().startswith("a\ufffdbbb")
+        assert len(str(caught.value)) <= 2000
+
+
+@asynccontextmanager
+async def sandbox_with_a_fake_agent() -> AsyncIterator[tuple[Sandbox, FakeAgent, Any]]:
+    """A sandbox whose agent answers what the test says, and the process that would be its launcher."""
+    ours, theirs = socket.socketpair()
+    info, tell = os.pipe()
+    os.close(tell)
+    launcher = await asyncio.to_thread(subprocess.Popen, ["sleep", "600"])
+    with theirs:
+        sandbox = Sandbox(base_template(), Launched(launcher, ours, UidLease(os.getuid(), None), info))
+        agent = FakeAgent(theirs)
+        agent.say({"event": "ready"})
+        await sandbox.started()
+        try:
+            yield sandbox, agent, launcher
+        finally:
+            await sandbox.kill()
+
+
+async def answered(agent: FakeAgent, fields: dict[str, Any], *, fds: tuple[int, ...] = ()) -> None:
+    asked = await agent.hear()
+    agent.say({"id": asked["id"], "ok": fields, "fds": len(fds)}, fds=fds)
+
+
+async def test_a_deadline_that_the_agent_does_not_keep_ends_the_sandbox():
+    async with sandbox_with_a_fake_agent() as (sandbox, agent, launcher):
+        begins = asyncio.create_task(answered(agent, {"pid": 7}))
+        process, _ = await sandbox.spawn(Command("/bin/true", (), {}, None, stdin=False))
+        await begins
+        sandbox.expire(process, 0, grace=0.1)
+        await answered(agent, {})  # it says that it has killed the command, whose end it never tells
+        await asyncio.wait_for(sandbox.gone.wait(), 10)
+        assert await asyncio.to_thread(launcher.wait) == -signal.SIGKILL
+
+
+async def test_what_an_agent_hands_out_as_something_else_is_not_used():
+    zero = os.open("/dev/zero", os.O_RDWR)
+    try:
+        async with sandbox_with_a_fake_agent() as (sandbox, agent, _):
+            with unchanged_descriptors():
+                begins = asyncio.create_task(answered(agent, {"pid": 7}, fds=(zero,)))
+                size = TerminalSize(24, 80)
+                _, subscriber = await sandbox.spawn(Command("/bin/true", (), {}, None, stdin=False, terminal=size))
+                await begins
+                assert await subscriber.get(0.2) is None, "an endless device is no terminal"
+                watches = asyncio.create_task(answered(agent, {"watches": [[0, ""]]}, fds=(zero,)))
+                with pytest.raises(AgentRefused, match="cannot be watched"):
+                    await Watch.begin(sandbox, "/tmp", recursive=False)
+                await watches
+                opens = asyncio.create_task(answered(agent, {"path": "/tmp/x"}, fds=(zero,)))
+                with pytest.raises(AgentRefused, match="not a regular file"):
+                    await sandbox.open("/tmp/x", "r")
+                await opens
+    finally:
+        os.close(zero)
 
 
 async def test_the_end_of_the_agent_fails_every_open_call():

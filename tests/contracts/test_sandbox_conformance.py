@@ -26,6 +26,7 @@ from e2b import (
     InvalidArgumentException,
     NotFoundException,
     PtySize,
+    Sandbox,
     SandboxException,
     SandboxNotFoundException,
     SandboxNotRunningException,
@@ -564,6 +565,25 @@ async def test_a_watch_has_a_time_and_a_place(sandbox: AsyncSandbox, place: str)
 
 async def _is_there(values: list[Any]) -> bool:
     return bool(values)
+
+
+async def test_what_happened_can_be_asked_for(service: Service, sandbox: AsyncSandbox, place: str) -> None:
+    await sandbox.files.make_dir(f"{place}/a")
+    polled = await asyncio.to_thread(lambda: Sandbox.connect(sandbox.sandbox_id, **service.all))
+    handle = await asyncio.to_thread(polled.files.watch_dir, place, recursive=True)
+    seen: set[tuple[str, str]] = set()
+
+    async def told(name: str, kind: FilesystemEventType) -> bool:
+        seen.update((event.name, event.type.value) for event in await asyncio.to_thread(handle.get_new_events))
+        return (name, kind.value) in seen
+
+    await sandbox.files.write(f"{place}/a/new", "1")
+    await eventually(lambda: told("a/new", FilesystemEventType.WRITE))
+    await sandbox.files.remove(f"{place}/a/new")
+    await eventually(lambda: told("a/new", FilesystemEventType.REMOVE))
+    await asyncio.to_thread(handle.stop)
+    with pytest.raises(FileNotFoundException):
+        await asyncio.to_thread(polled.files.watch_dir, f"{place}/none")
 
 
 async def test_a_watch_ends_with_its_sandbox(service: Service) -> None:
