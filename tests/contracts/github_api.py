@@ -112,7 +112,7 @@ class Description:
         if told is None and seen.status not in EVERYWHERE:
             yield "this status is not described here"
         kinds = (told or {}).get("content", {})
-        if not kinds and seen.status >= 300:
+        if not kinds and seen.status >= 300 and seen.status != 304:
             refusals = ({"$ref": f"#/components/schemas/{name}"} for name in REFUSALS)
             kinds = {"application/json": {"schema": {"anyOf": list(refusals)}}}
         media_type = seen.media_type.partition(";")[0].strip()

@@ -18,6 +18,11 @@ from bot.emulators.github.world import World, at_least
 Json = dict[str, Any]
 
 
+def natural(text: str) -> int | None:
+    """A number as ids, pages and cursors are written; None for anything else, other scripts' digits included."""
+    return int(text) if len(text) < 20 and text.isascii() and text.isdigit() else None
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """JSON unless `raw` is given."""
@@ -69,10 +74,10 @@ class Call:
 
     def number(self, name: str) -> int:
         """A numeric part of the path; anything else is an unknown path."""
-        text = self.values[name]
-        if not text.isdigit():
+        number = natural(self.values[name])
+        if number is None:
             raise not_found()
-        return int(text)
+        return number
 
     def issue(self) -> Issue:
         """The issue or pull request named by the path."""

@@ -6,7 +6,6 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from pydantic import ValidationError
 from starlette.requests import Request
 
 from bot.emulators.github.call import Reply
@@ -25,8 +24,14 @@ class Control:
         self._world = world
 
     async def answer(self, request: Request, name: str) -> Reply:
+        """422 with the reason for an order that makes no sense."""
         raw = await request.body()
-        asked: Any = json.loads(raw) if raw else {}
+        try:
+            return self._carried_out(request, name, _order(raw, name))
+        except (ValueError, TypeError, OverflowError) as error:
+            return Reply({"message": str(error)}, 422)
+
+    def _carried_out(self, request: Request, name: str, asked: Any) -> Reply:
         match request.method, name:
             case "GET", "log":
                 return Reply(self._world.journal.entries(int(request.query_params.get("after", "0"))))
@@ -54,11 +59,8 @@ class Control:
                 return Reply({"message": "Not Found"}, 404)
 
     def _queue(self, asked: Any) -> Reply:
-        try:
-            for one in asked if isinstance(asked, list) else [asked]:
-                self._world.faults.add(one)
-        except ValidationError as error:
-            return Reply({"message": str(error)}, 422)
+        for one in asked if isinstance(asked, list) else [asked]:
+            self._world.faults.add(one)
         return Reply({"queued": len(self._world.faults.pending())})
 
     def _bill(self) -> dict[str, Any]:
@@ -68,6 +70,13 @@ class Control:
             "deliveries": len(sent),
             "deliveries ok": sum(1 for item in sent if item.status == "OK"),
         }
+
+
+def _order(raw: bytes, name: str) -> Any:
+    asked = json.loads(raw) if raw else {}
+    if name != "faults" and not isinstance(asked, dict):
+        raise TypeError("the body is no JSON object")
+    return asked
 
 
 def _urls(request: Request) -> Urls:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from pydantic import TypeAdapter
@@ -46,7 +46,16 @@ class Faults:
         self._queue: list[Fault] = []
 
     def add(self, raw: Mapping[str, Any]) -> None:
-        self._queue.append(_ONE.validate_python(dict(raw)))
+        """Raises ValueError or TypeError for what is no fault: an unknown key, a wrong type, a broken pattern."""
+        fault = _ONE.validate_python(raw)
+        if unknown := raw.keys() - {one.name for one in fields(Fault)}:
+            raise ValueError(f"unknown: {', '.join(sorted(unknown))}")
+        try:
+            for pattern in (fault.method, fault.path, fault.event):
+                re.compile(pattern)
+        except re.error as error:
+            raise ValueError(f"not a pattern: {error}") from error
+        self._queue.append(fault)
 
     def clear(self) -> None:
         self._queue.clear()

@@ -137,7 +137,7 @@ class _Parser:
         if token == "$":
             return self._variables.get(self._take())
         if token in {"true", "false", "null"} or token[0] in '"-0123456789':
-            return json.loads(token)
+            return _literal(token)
         return token
 
     def _list(self) -> list[Any]:
@@ -147,3 +147,10 @@ class _Parser:
             found.append(self._value())
         self._take("]")
         return found
+
+
+def _literal(token: str) -> Any:
+    try:
+        return json.loads(token)
+    except ValueError:
+        raise SyntaxRefused(f"Parse error on {token[:100]}") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import secrets
 import time
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 from bot.custody.git import GitError
 from bot.emulators.github.auth import NOBODY, Actor, identify
 from bot.emulators.github.body import Body
-from bot.emulators.github.call import Call, Handler, Reply
+from bot.emulators.github.call import Call, Handler, Reply, natural
 from bot.emulators.github.clock import stamp
 from bot.emulators.github.control import Control
 from bot.emulators.github.errors import ApiError, forbidden, not_found
@@ -111,7 +112,7 @@ class Service:
             reply = Reply(refusal.body(), refusal.status, headers=refusal.headers)
         except GitError as failure:
             reply = Reply({"message": f"git: {failure}", "status": "422"}, 422)
-        return replace(reply, headers={**_standard_headers(trace), **reply.headers})
+        return _conditional(request, replace(reply, headers={**_standard_headers(trace), **reply.headers}))
 
     async def _handle(self, request: Request, path: str, trace: _Trace) -> Reply:
         if not request.headers.get("user-agent"):
@@ -155,9 +156,10 @@ class Service:
     def _by_id(self, path: str) -> tuple[str, Repository | None]:
         """`/repositories/{id}/…` is the name-free form that redirects point at."""
         parts = path.split("/", 3)
-        if len(parts) < 3 or parts[1] != "repositories" or not parts[2].isdigit():
+        number = natural(parts[2]) if len(parts) > 2 and parts[1] == "repositories" else None
+        if number is None:
             return path, None
-        repository = self._world.registry.repositories.get(int(parts[2]))
+        repository = self._world.registry.repositories.get(number)
         if repository is None:
             raise not_found()
         tail = f"/{parts[3]}" if len(parts) == 4 else ""
@@ -212,6 +214,23 @@ async def _read(request: Request) -> bytes:
     return b"".join(parts)
 
 
+def _conditional(request: Request, reply: Reply) -> Reply:
+    """What was read carries a validator; whoever brings it back unchanged is told so and gets no body."""
+    if request.method != "GET" or reply.status != 200:
+        return reply
+    tag = f'W/"{hashlib.sha256(reply.content()).hexdigest()}"'
+    headers = {
+        **reply.headers,
+        "ETag": tag,
+        "Cache-Control": "private, max-age=60, s-maxage=60",
+        "Vary": "Accept, Authorization",
+    }
+    known = {one.strip().removeprefix("W/") for one in request.headers.get("if-none-match", "").split(",")}
+    if tag.removeprefix("W/") in known or "*" in known:
+        return Reply(raw=b"", status=304, headers=headers)
+    return replace(reply, headers=headers)
+
+
 def _standard_headers(trace: _Trace) -> dict[str, str]:
     headers = {
         "X-GitHub-Media-Type": "github.v3; format=json",
@@ -258,7 +277,7 @@ def _misfortune(fault: Fault, world: World) -> Reply | None:
 async def _send(send: Send, reply: Reply) -> None:
     content = reply.content()
     headers = [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in reply.headers.items()]
-    if content or reply.status != 204:
+    if content or reply.status not in {204, 304}:
         headers += [(b"content-type", reply.media_type.encode()), (b"content-length", str(len(content)).encode())]
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
     await send({"type": "http.response.body", "body": content})

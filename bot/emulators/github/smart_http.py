@@ -77,7 +77,10 @@ class SmartHttp:
         if refused is not None:
             return refused
         with tempfile.TemporaryFile() as spool:
-            await _spool(request, spool)
+            try:
+                await _spool(request, spool)
+            except zlib.error:
+                return Reply(raw=b"The body is not what Content-Encoding says.\n", status=400, media_type="text/plain")
             if pushes and tail != "info/refs":
                 return await self._push(request, repository, actor, spool)
             return await self._backend(request, repository, tail, spool, actor)

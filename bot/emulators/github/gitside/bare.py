@@ -11,6 +11,8 @@ from bot.custody.git import GitError, GitResult, git, isolated_index
 
 _OK = frozenset({0})
 _MAYBE = frozenset({0, 1, 128})
+_LONGEST_ARGUMENT = 16_384
+_NO_NAME = b"not a name: it holds a zero byte or is too long"
 ZERO = "0" * 40
 
 
@@ -45,6 +47,11 @@ class Bare:
         env: Mapping[str, str] | None = None,
         ok: frozenset[int] = _OK,
     ) -> GitResult:
+        """One git call; a name that no command line can carry is one that git does not know."""
+        if any("\0" in arg or len(arg) > _LONGEST_ARGUMENT for arg in args):
+            if 128 in ok:
+                return GitResult(128, b"", _NO_NAME)
+            raise GitError(args[:1], 128, _NO_NAME)
         return await git(args, git_dir=self.path, stdin=stdin, env=env, ok=ok)
 
     async def text(self, *args: str) -> str:

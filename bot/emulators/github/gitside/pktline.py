@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 ZERO = "0" * 40
+_LENGTH = re.compile(rb"[0-9a-f]{4}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,20 +24,23 @@ class PushRequest:
 
 
 def read_push(body: bytes) -> PushRequest | None:
-    """Commands and capabilities before the pack; None when there are none (git's probe)."""
+    """Commands and capabilities before the pack; None when there are none (git's probe) or it is no push at all."""
     commands: list[Command] = []
     capabilities: frozenset[str] = frozenset()
     position = 0
     while position + 4 <= len(body):
-        size = int(body[position : position + 4], 16)
+        length = body[position : position + 4]
+        size = int(length, 16) if _LENGTH.fullmatch(length) else 1
         if size == 0:
             position += 4
             break
+        if size < 4:
+            return None
         line = body[position + 4 : position + size]
         position += size
         text, _, extra = line.partition(b"\0")
         if extra:
-            capabilities = frozenset(extra.decode().split())
+            capabilities = frozenset(extra.decode("utf-8", "replace").split())
         parts = text.decode("utf-8", "surrogateescape").rstrip("\n").split(" ", 2)
         if len(parts) == 3 and len(parts[0]) == 40:
             commands.append(Command(*parts))

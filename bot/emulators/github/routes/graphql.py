@@ -36,6 +36,8 @@ async def answer(call: Call) -> Reply:
         document = parse(query, variables.items() if variables else {})
     except SyntaxRefused as refusal:
         return Reply({"errors": [{"message": str(refusal)}]})
+    except RecursionError:
+        return Reply({"errors": [{"message": "The query is nested too deeply"}]})
     table = _MUTATIONS if document.kind == "mutation" else _QUERIES
     data: dict[str, Any] = {}
     errors: list[dict[str, Any]] = []
@@ -99,7 +101,8 @@ async def _repository(call: Call, one: Field) -> Any:
     shape: dict[str, Any] = {"id": found.node_id, "databaseId": found.id, "nameWithOwner": found.full_name}
     for inner in one.selection:
         if inner.name == "pullRequest":
-            issue = found.issues.get(inner.arguments.get("number", 0))
+            number = inner.arguments.get("number")
+            issue = found.issues.get(number) if isinstance(number, int) else None
             if issue is None or issue.pull is None:
                 raise _Refusal("NOT_FOUND", "Could not resolve to a PullRequest with that number.")
             shape["pullRequest"] = _pull_shape(call, found, issue)

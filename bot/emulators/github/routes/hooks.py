@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from bot.emulators.github.call import Call, Handler, Json, Reply
-from bot.emulators.github.errors import ApiError, not_found
+import httpx
+
+from bot.emulators.github.call import Call, Handler, Json, Reply, natural
+from bot.emulators.github.errors import ApiError, custom, not_found
+from bot.emulators.github.routes.paging import page_size
 from bot.emulators.github.shapes import apps
 from bot.emulators.github.webhooks.courier import Delivery
 from bot.emulators.github.webhooks.events import ping
@@ -27,12 +30,22 @@ async def set_config(call: Call) -> Reply:
     app = call.world.app
     if call.body.one_of("content_type", ("json", "form"), "json") == "form":
         raise ApiError(422, "This stand-in delivers JSON only.")
-    app.webhook_secret = call.body.optional_text("secret", app.webhook_secret) or app.webhook_secret
     address = call.body.optional_text("url")
+    if address is not None and not _deliverable(address):
+        raise custom("Hook", "url is not a valid URL")
+    app.webhook_secret = call.body.optional_text("secret", app.webhook_secret) or app.webhook_secret
     if address is not None and address != app.webhook_url:
         app.webhook_url = address
         ping(call.world, call.urls)
     return Reply(_config(call))
+
+
+def _deliverable(address: str) -> bool:
+    try:
+        parsed = httpx.URL(address)
+    except httpx.InvalidURL:
+        return False
+    return parsed.scheme in {"http", "https"} and bool(parsed.host)
 
 
 def _kept(call: Call) -> list[Delivery]:
@@ -51,10 +64,11 @@ async def list_deliveries(call: Call) -> Reply:
     cursor = call.query.get("cursor", "")
     if cursor:
         version, _, seen = cursor.partition("_")
-        if version != "v1" or not seen.isdigit():
+        before = natural(seen)
+        if version != "v1" or before is None:
             raise ApiError(400, "Invalid cursor")
-        found = [item for item in found if item.id < int(seen)]
-    size = min(int(call.query.get("per_page", "30")), 100)
+        found = [item for item in found if item.id < before]
+    size = page_size(call)
     headers = {}
     if len(found) > size:
         status = f"&status={wanted}" if wanted else ""

@@ -18,7 +18,7 @@ from bot.emulators.github.world import World
 _R = "/repos/{owner}/{repo}"
 LONGEST_BODY = 65_536
 LONGEST_TITLE = 256
-_CLOSES = re.compile(r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+#(\d+)\b", re.IGNORECASE)
+_CLOSES = re.compile(r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+#(\d{1,9})\b", re.IGNORECASE)
 
 
 def next_number(repository: Repository) -> int:

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from bot.emulators.github.call import Call, Reply
+from bot.emulators.github.call import Call, Reply, natural
 
 
 def _page_numbers(call: Call) -> tuple[int, int]:
-    def number(name: str, default: int) -> int:
-        text = call.query.get(name, "")
-        return int(text) if text.isdigit() and int(text) > 0 else default
+    return natural(call.query.get("page", "")) or 1, page_size(call)
 
-    return number("page", 1), min(number("per_page", 30), 100)
+
+def page_size(call: Call) -> int:
+    """`per_page`, 30 when it is missing or makes no sense, never more than 100."""
+    return min(natural(call.query.get("per_page", "")) or 30, 100)
 
 
 def cut(call: Call, items: Sequence[Any]) -> tuple[Sequence[Any], dict[str, str]]:

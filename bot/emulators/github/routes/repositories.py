@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from typing import Any
 from urllib.parse import quote
 
@@ -18,6 +19,7 @@ from bot.emulators.github.webhooks.events import on_repository
 from bot.emulators.github.world import ROLES, at_least
 
 _R = "/repos/{owner}/{repo}"
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _PLAIN = {"maintain": "write", "triage": "read"}
 
 
@@ -37,6 +39,8 @@ async def update_repository(call: Call) -> Reply:
     item = call.repository
     name = call.body.optional_text("name")
     if name and name != item.name:
+        if not _NAME.fullmatch(name):
+            raise custom("Repository", "name can only contain ASCII letters, digits, and the characters ., -, and _")
         if call.world.repository(f"{item.owner.login}/{name}") is not None:
             raise custom("Repository", "name already exists on this account")
         before = item.name

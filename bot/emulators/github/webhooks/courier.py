@@ -149,7 +149,7 @@ class Courier:
             delivery.status, delivery.status_code = "timed out", 504
         except httpx.TimeoutException:
             delivery.status, delivery.status_code = "timed out", 504
-        except httpx.HTTPError:
+        except (httpx.HTTPError, httpx.InvalidURL):
             delivery.status, delivery.status_code = "failed to connect to host", 502
         else:
             ok = response.is_success
