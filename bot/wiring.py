@@ -10,7 +10,8 @@ from importlib import import_module
 from threading import Thread
 from urllib.parse import urlsplit
 
-from bot.domain.ids import TaskId
+from bot.domain.errors import Transient
+from bot.domain.ids import RepositoryId, TaskId
 from bot.domain.money import MicroUsd, from_dollars
 from bot.policy.loops import LoopLimits
 from bot.providers.embedding.port import Embedder
@@ -24,6 +25,7 @@ from bot.providers.llm.pricing import PriceBook
 from bot.providers.sandbox.e2b import E2BSandboxes
 from bot.providers.scanner.semgrep import Semgrep
 from bot.providers.store.sql import Store, open_store
+from bot.retrieval.service import Meaning
 from bot.settings import Settings, load_policies
 from bot.workflow.engine import Engine, EngineSettings
 from bot.workflow.services import ModelChoice, Services
@@ -107,6 +109,7 @@ def _services(settings: Settings, sandbox: SandboxEndpoint, store: Store, creden
         egress=egress,
         setup_egress=setup_egress,
         embedder=embedder(settings),
+        summaries_of=store.summaries,
         summaries=_summaries_at_onboarding(settings),
         summary_budget=from_dollars(str(settings.summary_budget_usd)),
         preload=_preload,
@@ -165,6 +168,25 @@ def summaries(settings: Settings) -> Batches:
 def _summaries_at_onboarding(settings: Settings) -> Batches | None:
     paid = settings.summary_budget_usd > 0 and settings.anthropic_api_key.get_secret_value()
     return summaries(settings) if paid else None
+
+
+@contextmanager
+def meaning(settings: Settings, repository: RepositoryId) -> Iterator[Meaning | None]:
+    """What makes summaries of this repository count in ranking; None without a key, or when the database does not answer."""
+    made = embedder(settings)
+    if made is None:
+        yield None
+        return
+    settings.home.mkdir(parents=True, exist_ok=True)
+    try:
+        store = open_store(settings.database())
+    except Transient:
+        yield None
+        return
+    try:
+        yield Meaning(made, store.summaries(repository))
+    finally:
+        store.close()
 
 
 def embedder(settings: Settings) -> Embedder | None:

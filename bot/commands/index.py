@@ -20,7 +20,6 @@ from bot.custody.git import GitError
 from bot.custody.mirror import Mirror
 from bot.domain.errors import UserError
 from bot.domain.ids import RepositoryId, TreeId
-from bot.providers.embedding.port import Embedder
 from bot.retrieval import index as indexing
 from bot.retrieval import service
 from bot.retrieval.build import Progress as Watch
@@ -28,6 +27,7 @@ from bot.retrieval.build import silent
 from bot.retrieval.context import Context
 from bot.retrieval.index import Report
 from bot.retrieval.rank import Ranked
+from bot.retrieval.service import Meaning
 from bot.retrieval.store import Store
 from bot.settings import Settings
 
@@ -49,10 +49,6 @@ class Place:
     @property
     def folder_index(self) -> Path:
         return self.home / f"{self.number}.folder.index.db"
-
-    @property
-    def folder_summaries(self) -> Path:
-        return service.summaries_beside(self.folder_index)
 
 
 def place_of(directory: Path, home: Path) -> Place:
@@ -81,12 +77,14 @@ async def head(place: Place) -> tuple[Mirror, TreeId]:
         raise UserError(f"Cannot read the HEAD of {place.root}: {error}.", "It needs at least one commit.") from error
 
 
-def embedder_of(settings: Settings) -> Embedder | None:
+@contextmanager
+def meaning_of(place: Place, settings: Settings) -> Iterator[Meaning | None]:
     """None without a key; the composition root takes a while to load, so it is only loaded with one."""
     if not settings.voyage_api_key.get_secret_value():
-        return None
-    made: Embedder | None = import_module("bot.wiring").embedder(settings)
-    return made
+        yield None
+        return
+    with import_module("bot.wiring").meaning(settings, place.number) as made:
+        yield made
 
 
 def build(place: Place) -> Report:
@@ -113,32 +111,30 @@ def build(place: Place) -> Report:
 
 def search(directory: Path, query: str, settings: Settings) -> tuple[Ranked, ...]:
     """Files near the query, best first. With a key, summaries count where there are any."""
-    place, embedder = place_of(directory, settings.home), embedder_of(settings)
+    place = place_of(directory, settings.home)
 
-    async def of_commit(watch: Watch) -> tuple[Ranked, ...]:
+    async def of_commit(watch: Watch, meaning: Meaning | None) -> tuple[Ranked, ...]:
         mirror, tree = await head(place)
-        return await service.search_for(mirror, tree, query, embedder=embedder, progress=watch)
+        return await service.search_for(mirror, tree, query, meaning=meaning, progress=watch)
 
-    with watched() as watch:
+    with watched() as watch, meaning_of(place, settings) as meaning:
         if place.git:
-            return asyncio.run(of_commit(watch))
-        return service.search_folder(place.folder_index, place.root, query, embedder=embedder, progress=watch)
+            return asyncio.run(of_commit(watch, meaning))
+        return service.search_folder(place.folder_index, place.root, query, meaning=meaning, progress=watch)
 
 
 def context(directory: Path, query: str, tokens: int, settings: Settings) -> Context:
     """The text that a model would see first. With a key, summaries count where there are any."""
-    place, embedder = place_of(directory, settings.home), embedder_of(settings)
+    place = place_of(directory, settings.home)
 
-    async def of_commit(watch: Watch) -> Context:
+    async def of_commit(watch: Watch, meaning: Meaning | None) -> Context:
         mirror, tree = await head(place)
-        return await service.context_for(mirror, tree, query, tokens, embedder=embedder, progress=watch)
+        return await service.context_for(mirror, tree, query, tokens, meaning=meaning, progress=watch)
 
-    with watched() as watch:
+    with watched() as watch, meaning_of(place, settings) as meaning:
         if place.git:
-            return asyncio.run(of_commit(watch))
-        return service.context_of_folder(
-            place.folder_index, place.root, query, tokens, embedder=embedder, progress=watch
-        )
+            return asyncio.run(of_commit(watch, meaning))
+        return service.context_of_folder(place.folder_index, place.root, query, tokens, meaning=meaning, progress=watch)
 
 
 @contextmanager

@@ -15,11 +15,11 @@ from bot.commands.index import Place, head, watched
 from bot.domain.errors import Transient, UserError
 from bot.domain.ids import BlobId
 from bot.domain.money import MicroUsd, dollars, from_dollars, show
+from bot.providers.store.sql import open_store
 from bot.retrieval import index as indexing
 from bot.retrieval import service, summarise
 from bot.retrieval.build import Progress
 from bot.retrieval.store import Store
-from bot.retrieval.summaries import Summaries
 from bot.retrieval.summarise import Contents, Done, Offer
 from bot.retrieval.view import View
 from bot.settings import Settings
@@ -61,20 +61,22 @@ def make(place: Place, settings: Settings, budget: MicroUsd, agreed: Agreed) -> 
 
 async def _made(place: Place, settings: Settings, budget: MicroUsd, agreed: Agreed, watch: Progress) -> Summarised:
     batches = wiring.summaries(settings)
-    store, view, contents, path = await _opened(place)
-    held = Summaries(path)
+    settings.home.mkdir(parents=True, exist_ok=True)
+    kept = open_store(settings.database())
+    store, view, contents = await _opened(place)
+    held = kept.summaries(place.number)
     try:
         offer = await summarise.offer(view, held, batches, contents, budget)
         if (offer.questions or offer.under_way) and not agreed(offer):
             return Summarised(offer, None)
         return Summarised(offer, await summarise.run(held, batches, wiring.embedder(settings), offer, progress=watch))
     finally:
-        held.close()
         store.close()
+        kept.close()
         await batches.aclose()
 
 
-async def _opened(place: Place) -> tuple[Store, View, Contents, Path]:
+async def _opened(place: Place) -> tuple[Store, View, Contents]:
     if place.git:
         mirror, tree = await head(place)
         store = Store(service.store_of(mirror))
@@ -84,14 +86,14 @@ async def _opened(place: Place) -> tuple[Store, View, Contents, Path]:
             found = await mirror.blobs(BlobId(view[item].oid) for item in items)
             return {item: found[BlobId(view[item].oid)] for item in items}
 
-        return store, view, of_mirror, service.summaries_of(mirror)
+        return store, view, of_mirror
     store = Store(place.folder_index)
     view, _ = indexing.index_folder(store, place.root)
 
     async def of_folder(items: list[int]) -> Mapping[int, bytes]:
         return {item: data for item in items if (data := _read(place.root / view.paths[item])) is not None}
 
-    return store, view, of_folder, place.folder_summaries
+    return store, view, of_folder
 
 
 def _read(path: Path) -> bytes | None:

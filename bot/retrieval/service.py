@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from pathlib import Path
 
 from bot.custody.mirror import Mirror
 from bot.domain.errors import Transient, UserError
 from bot.domain.ids import BlobId, TreeId
 from bot.providers.embedding.port import Embedder, InputType
+from bot.providers.store.port import Summaries
 from bot.retrieval import context
 from bot.retrieval.build import Progress, silent
 from bot.retrieval.catalogue import Floats
@@ -16,7 +18,7 @@ from bot.retrieval.context import Context
 from bot.retrieval.index import index_folder, index_tree
 from bot.retrieval.rank import Ranked, rank
 from bot.retrieval.store import Store
-from bot.retrieval.summaries import Summaries, closeness
+from bot.retrieval.summaries import closeness
 from bot.retrieval.view import View
 
 EMBEDDING_SECONDS = 5.0
@@ -24,19 +26,17 @@ MOST_EMBEDDED = 8_000
 """Characters of a task that are embedded."""
 
 
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What makes summaries of one repository count in ranking."""
+
+    embedder: Embedder
+    summaries: Summaries
+
+
 def store_of(mirror: Mirror) -> Path:
     """The index of a mirror lies beside it."""
     return mirror.git_dir.with_name(f"{mirror.git_dir.name}.index.db")
-
-
-def summaries_of(mirror: Mirror) -> Path:
-    """The summaries of a mirror's files lie beside its index."""
-    return summaries_beside(store_of(mirror))
-
-
-def summaries_beside(index: Path) -> Path:
-    """Summaries lie beside an index, in a file of their own."""
-    return index.with_name(index.name.replace(".index.", ".summaries."))
 
 
 async def context_for(
@@ -45,15 +45,15 @@ async def context_for(
     query: str,
     tokens: int,
     *,
-    embedder: Embedder | None = None,
+    meaning: Meaning | None = None,
     progress: Progress = silent,
 ) -> Context:
     """The context of a task on a tree of the mirror. The index is brought up to date first; summaries count when they are there."""
     store = await asyncio.to_thread(Store, store_of(mirror))
     try:
         view, _ = await index_tree(store, mirror, tree, progress)
-        meaning = await meaning_of(view, summaries_of(mirror), query, embedder)
-        made = await asyncio.to_thread(context.plan, view, query, meaning)
+        nearness = await meaning_of(view, query, meaning)
+        made = await asyncio.to_thread(context.plan, view, query, nearness)
         readable = [item for item in made.wanted if view.items[item].state in READABLE]
         contents = await mirror.blobs(BlobId(view.items[item].oid) for item in readable) if readable else {}
         texts = {item: contents[BlobId(view.items[item].oid)] for item in readable}
@@ -63,42 +63,32 @@ async def context_for(
 
 
 async def search_for(
-    mirror: Mirror, tree: TreeId, query: str, *, embedder: Embedder | None = None, progress: Progress = silent
+    mirror: Mirror, tree: TreeId, query: str, *, meaning: Meaning | None = None, progress: Progress = silent
 ) -> tuple[Ranked, ...]:
     """Files of a tree near the task, best first."""
     store = await asyncio.to_thread(Store, store_of(mirror))
     try:
         view, _ = await index_tree(store, mirror, tree, progress)
-        meaning = await meaning_of(view, summaries_of(mirror), query, embedder)
-        return await asyncio.to_thread(rank, view, query, meaning)
+        nearness = await meaning_of(view, query, meaning)
+        return await asyncio.to_thread(rank, view, query, nearness)
     finally:
         store.close()
 
 
-async def meaning_of(view: View, path: Path, query: str, embedder: Embedder | None) -> Floats | None:
-    """How near each file's summary is to the task. None without a key or summaries, or when the service does not answer at once:
+async def meaning_of(view: View, query: str, meaning: Meaning | None) -> Floats | None:
+    """How near each file's summary is to the task. None without a key or summaries, or when a service does not answer at once:
     nothing ever waits for it."""
-    if embedder is None:
+    if meaning is None:
         return None
     try:
-        vectors = await asyncio.to_thread(_vectors, path)
-        if not vectors:
-            return None
         async with asyncio.timeout(EMBEDDING_SECONDS):
-            asked = await embedder.embed((query[:MOST_EMBEDDED],), InputType.QUERY)
+            vectors = await meaning.summaries.vectors()
+            if not vectors:
+                return None
+            asked = await meaning.embedder.embed((query[:MOST_EMBEDDED],), InputType.QUERY)
         return await asyncio.to_thread(closeness, view, vectors, asked.vectors[0])
     except (Transient, UserError, TimeoutError, ValueError):
         return None
-
-
-def _vectors(path: Path) -> dict[str, bytes]:
-    if not path.exists():
-        return {}
-    held = Summaries(path)
-    try:
-        return held.vectors()
-    finally:
-        held.close()
 
 
 def context_of_folder(
@@ -107,15 +97,15 @@ def context_of_folder(
     query: str,
     tokens: int,
     *,
-    embedder: Embedder | None = None,
+    meaning: Meaning | None = None,
     progress: Progress = silent,
 ) -> Context:
     """The same for a plain folder; no git is run."""
     store = Store(index)
     try:
         view, _ = index_folder(store, root, progress)
-        meaning = asyncio.run(meaning_of(view, summaries_beside(index), query, embedder)) if embedder else None
-        made = context.plan(view, query, meaning)
+        nearness = asyncio.run(meaning_of(view, query, meaning)) if meaning else None
+        made = context.plan(view, query, nearness)
         contents: dict[int, bytes] = {}
         for item in made.wanted:
             if view.items[item].state in READABLE:
@@ -129,14 +119,14 @@ def context_of_folder(
 
 
 def search_folder(
-    index: Path, root: Path, query: str, *, embedder: Embedder | None = None, progress: Progress = silent
+    index: Path, root: Path, query: str, *, meaning: Meaning | None = None, progress: Progress = silent
 ) -> tuple[Ranked, ...]:
     """The same for a plain folder; no git is run."""
     store = Store(index)
     try:
         view, _ = index_folder(store, root, progress)
-        meaning = asyncio.run(meaning_of(view, summaries_beside(index), query, embedder)) if embedder else None
-        return rank(view, query, meaning)
+        nearness = asyncio.run(meaning_of(view, query, meaning)) if meaning else None
+        return rank(view, query, nearness)
     finally:
         store.close()
 

@@ -1,27 +1,40 @@
 """Makes the summaries that are missing: what is under way is collected first, then new batches, then vectors. Killed anywhere, it
-goes on where it was the next time: a batch is remembered by its id until its answers are kept.
+goes on where it was the next time: a batch is remembered before it is sent and until its answers are kept.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from bot.domain.errors import UserError
 from bot.domain.money import MicroUsd
 from bot.providers.embedding.port import Embedder, InputType
-from bot.providers.llm.batches import Batches, Question
+from bot.providers.llm.batches import Answer, Batches, Question
+from bot.providers.store.port import Sending, Summaries
 from bot.retrieval.build import Progress, silent
 from bot.retrieval.extract import decoded
-from bot.retrieval.summaries import Summaries, question, wanted, within
+from bot.retrieval.summaries import MOST_SUMMARY, question, wanted, within
 from bot.retrieval.view import View
 
 BATCH_QUESTIONS = 2_000
 EMBEDDED_AT_ONCE = 512
 POLL_SECONDS = 30.0
+UNHEARD_SECONDS = 600
+"""After this long nobody is still sending a batch: its sender was stopped, and whether it arrived is for the service to say."""
 
 Contents = Callable[[list[int]], Awaitable[Mapping[int, bytes]]]
 """Reads items of the view; one that cannot be read is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How a run waits, and what time it is, in seconds since 1970."""
+
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    now: Callable[[], float] = time.time
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +56,13 @@ class Done:
     spent: MicroUsd
 
 
-async def offer(view: View, held: Summaries, batches: Batches, contents: Contents, budget: MicroUsd) -> Offer:
+async def offer(
+    view: View, held: Summaries, batches: Batches, contents: Contents, budget: MicroUsd, pace: Pace = Pace()
+) -> Offer:
     """Nothing is sent and nothing is spent. While batches are under way nothing new is offered: they may hold the same files."""
-    under_way = len(held.batches())
-    jobs = wanted(view, held.texts())
+    heard = await _heard_of(held, batches, pace)
+    under_way = len(await held.batches()) + (not heard)
+    jobs = wanted(view, await held.texts())
     if under_way:
         return Offer(len(jobs), (), MicroUsd(0), under_way)
     outlines = view.outlines(job.item for job in jobs)
@@ -58,7 +74,7 @@ async def offer(view: View, held: Summaries, batches: Batches, contents: Content
             text = decoded(read.get(job.item, b"")) or ""
             asked.append(question(job, view.paths[job.item], outlines[job.item], text))
     costs = [batches.worst([one]) for one in asked]
-    kept = within(asked, costs, MicroUsd(max(0, budget - held.spent())))
+    kept = within(asked, costs, MicroUsd(max(0, budget - await held.spent())))
     return Offer(len(jobs), tuple(kept), MicroUsd(sum(costs[: len(kept)])), 0)
 
 
@@ -69,34 +85,80 @@ async def run(
     made: Offer,
     *,
     progress: Progress = silent,
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    pace: Pace = Pace(),
 ) -> Done:
-    """Submit what was offered, wait for all batches, embed. Raises Transient or UserError; what is done by then is kept."""
+    """Send what was offered, wait for all batches, embed. Raises Transient or UserError; what is done by then is kept."""
+    while not await _heard_of(held, batches, pace):
+        await pace.sleep(POLL_SECONDS)
     for start in range(0, len(made.questions), BATCH_QUESTIONS):
-        part = made.questions[start : start + BATCH_QUESTIONS]
-        held.submitted(await batches.submit(part), batches.worst(part))
-    before = len(held.texts())
-    while waiting := held.batches():
+        await _send(held, batches, made.questions[start : start + BATCH_QUESTIONS], int(pace.now()))
+    before = len(await held.texts())
+    await _collect(held, batches, progress, pace)
+    vectors = await embed(held, embedder) if embedder is not None else 0
+    return Done(len(await held.texts()) - before, vectors, await held.spent())
+
+
+async def _send(held: Summaries, batches: Batches, questions: Sequence[Question], now: int) -> None:
+    """Nothing is sent while another process is sending: it may be the same."""
+    sending = Sending(tuple(one.key for one in questions), await batches.newest(), now)
+    if not await held.begin(sending):
+        return
+    try:
+        batch = await batches.submit(questions)
+    except UserError:
+        await held.not_sent()
+        raise
+    await held.sent(batch)
+
+
+async def _heard_of(held: Summaries, batches: Batches, pace: Pace) -> bool:
+    """Whether it is known what became of the batch that was last to be sent. One whose id was never heard is among those that came
+    after `before` and answers these keys, or it never arrived. False while somebody may be sending it, or one that may be it
+    has not ended."""
+    unheard = await held.sending()
+    if unheard is None:
+        return True
+    if unheard.at + UNHEARD_SECONDS > pace.now():
+        return False
+    ours = set(await held.batches())
+    for batch in await batches.since(unheard.before):
+        state = await batches.progress(batch)
+        if batch in ours or state is None or state.total != len(unheard.keys):
+            continue
+        if not state.ended:
+            return False
+        if {answer.key for answer in await batches.answers(batch)} == set(unheard.keys):
+            await held.sent(batch)
+            return True
+    await held.not_sent()
+    return True
+
+
+async def _collect(held: Summaries, batches: Batches, progress: Progress, pace: Pace) -> None:
+    while waiting := await held.batches():
         done, total, ended = 0, 0, 0
         for batch in waiting:
             state = await batches.progress(batch)
             if state is None or state.ended:
-                held.collected(batch, await batches.answers(batch) if state is not None else ())
+                await _keep(held, batch, await batches.answers(batch) if state is not None else ())
                 ended += 1
             if state is not None:
                 done, total = done + state.done, total + state.total
         progress(done, total)
         if not ended:
-            await sleep(POLL_SECONDS)
-    vectors = await embed(held, embedder) if embedder is not None else 0
-    return Done(len(held.texts()) - before, vectors, held.spent())
+            await pace.sleep(POLL_SECONDS)
+
+
+async def _keep(held: Summaries, batch: str, answers: Sequence[Answer]) -> None:
+    texts = {answer.key: answer.text[:MOST_SUMMARY] for answer in answers if answer.text}
+    await held.collected(batch, texts, MicroUsd(sum(answer.cost for answer in answers)))
 
 
 async def embed(held: Summaries, embedder: Embedder) -> int:
     """Embed every summary that has no vector; how many there were."""
-    missing = held.without_vector()
+    missing = await held.without_vector()
     for start in range(0, len(missing), EMBEDDED_AT_ONCE):
         part = missing[start : start + EMBEDDED_AT_ONCE]
         made = await embedder.embed(tuple(text for _, text in part), InputType.DOCUMENT)
-        held.embedded(dict(zip([key for key, _ in part], made.vectors, strict=True)), made.cost)
+        await held.embedded(dict(zip([key for key, _ in part], made.vectors, strict=True)), made.cost)
     return len(missing)

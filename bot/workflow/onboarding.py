@@ -18,7 +18,6 @@ from bot.providers.journal.port import Journal
 from bot.retrieval import service, summarise
 from bot.retrieval.index import index_tree
 from bot.retrieval.store import Store
-from bot.retrieval.summaries import Summaries
 from bot.workflow.services import Services
 
 log = structlog.get_logger()
@@ -79,10 +78,10 @@ async def _index(mirror: Mirror, tree: TreeId) -> _Indexed:
 
 
 async def _summarise(mirror: Mirror, tree: TreeId, services: Services) -> str:
-    if services.summaries is None:
+    if services.summaries is None or services.summaries_of is None:
         return "no summaries: there is no model key, or no money is set aside for them"
     store = await asyncio.to_thread(Store, service.store_of(mirror))
-    held = await asyncio.to_thread(Summaries, service.summaries_of(mirror))
+    held = services.summaries_of(mirror.repository)
     try:
         view, _ = await index_tree(store, mirror, tree)
 
@@ -94,6 +93,5 @@ async def _summarise(mirror: Mirror, tree: TreeId, services: Services) -> str:
         log.info("summaries", files=len(offer.questions), missing=offer.missing, at_most_usd=dollars(offer.worst))
         done = await summarise.run(held, services.summaries, services.embedder, offer)
     finally:
-        held.close()
         store.close()
     return f"{done.summaries} summaries, {done.vectors} vectors, {dollars(done.spent)} dollars in all"

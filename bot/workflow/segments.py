@@ -132,7 +132,11 @@ async def _plan_brief(context: TaskContext, prepared: Prepared) -> str:
     spec = context.spec
     asked = clean_untrusted(f"{spec.title}\n\n{spec.request}")
     shown = await retrieval.context_for(
-        context.mirror, prepared.tree, asked.text, PLAN_CONTEXT_TOKENS, embedder=context.services.embedder
+        context.mirror,
+        prepared.tree,
+        asked.text,
+        PLAN_CONTEXT_TOKENS,
+        meaning=context.services.meaning(context.mirror.repository),
     )
     return render(
         "bot.stages.planning",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bot.domain.ids import TaskId
+from bot.domain.ids import RepositoryId, TaskId
 from bot.domain.money import ZERO, MicroUsd
 from bot.policy.engine import Policies
 from bot.policy.loops import LoopLimits
@@ -16,7 +16,8 @@ from bot.providers.llm.batches import Batches
 from bot.providers.llm.port import Effort, LanguageModel, Ledger
 from bot.providers.sandbox.port import Sandboxes
 from bot.providers.scanner.port import Scanner
-from bot.providers.store.port import Approvals, Deliveries, Requests, Tasks
+from bot.providers.store.port import Approvals, Deliveries, Requests, Summaries, Tasks
+from bot.retrieval.service import Meaning
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,8 @@ class Services:
     """host:port pairs that a sandbox may reach always, and only while the repository's setup runs."""
     embedder: Embedder | None = None
     """Makes summaries count in ranking; None without a key."""
+    summaries_of: Callable[[RepositoryId], Summaries] | None = None
+    """Where summaries of a repository's files are kept."""
     summaries: Batches | None = None
     """Summarises the files of a repository the App comes to, up to `summary_budget`; None when nothing may be spent on that."""
     summary_budget: MicroUsd = ZERO
@@ -67,3 +70,9 @@ class Services:
     """Begins to load what the first model call needs; returns at once."""
     isolation: str = ""
     """A sentence for every approval summary when isolation is weaker than the default; empty otherwise."""
+
+    def meaning(self, repository: RepositoryId) -> Meaning | None:
+        """What makes summaries of this repository count in ranking; None without a key."""
+        if self.embedder is None or self.summaries_of is None:
+            return None
+        return Meaning(self.embedder, self.summaries_of(repository))

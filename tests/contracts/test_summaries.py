@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
-from bot.domain.errors import UserError
-from bot.domain.money import MicroUsd, from_dollars
+from bot.domain.errors import Transient, UserError
+from bot.domain.ids import RepositoryId
+from bot.domain.money import from_dollars
 from bot.emulators import voyage
 from bot.emulators.anthropic import BrainAnswer, BrainRequest, Config, Endpoint, Text, running
 from bot.providers.embedding.voyage import VoyageEmbedder
 from bot.providers.llm.anthropic_batches import AnthropicBatches
+from bot.providers.llm.batches import Question
 from bot.providers.llm.pricing import PriceBook
+from bot.providers.store.port import Sending
+from bot.providers.store.sql import open_store, sqlite_url
+from bot.providers.store.summaries import SqlSummaries
 from bot.retrieval import summarise
 from bot.retrieval.index import index_folder
 from bot.retrieval.rank import rank
-from bot.retrieval.service import meaning_of
+from bot.retrieval.service import Meaning, meaning_of
 from bot.retrieval.store import Store
-from bot.retrieval.summaries import Summaries
 from bot.retrieval.view import View
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -55,24 +59,28 @@ class Desk:
     """A small indexed folder and everything that summarises it."""
 
     view: View
-    held: Summaries
+    held: SqlSummaries
     batches: AsyncClosing
     endpoint: Endpoint
-    path: Path
 
     async def contents(self, items: list[int]) -> Mapping[int, bytes]:
         return {item: FILES[self.view.paths[item]].encode() for item in items}
 
     async def offer(self, dollars: float = 1.0) -> summarise.Offer:
-        return await summarise.offer(self.view, self.held, self.batches, self.contents, from_dollars(dollars))
+        return await summarise.offer(
+            self.view, self.held, self.batches, self.contents, from_dollars(dollars), self.pace()
+        )
 
-    def passing(self) -> Callable[[float], Awaitable[None]]:
+    async def run(self, offer: summarise.Offer, embedder: VoyageEmbedder | None = None) -> summarise.Done:
+        return await summarise.run(self.held, self.batches, embedder, offer, pace=self.pace())
+
+    def pace(self) -> summarise.Pace:
         """Instead of sleeping, the stand-in's clock is set forward."""
 
         async def sleep(seconds: float) -> None:
             self.endpoint.state.clock.advance(seconds)
 
-        return sleep
+        return summarise.Pace(sleep, self.endpoint.state.clock.now)
 
 
 AsyncClosing = AnthropicBatches
@@ -86,9 +94,9 @@ async def desk(endpoint: Endpoint, tmp_path: Path) -> AsyncIterator[Desk]:
         (tmp_path / "tree" / name).write_text(text)
     view, _ = index_folder(Store(tmp_path / "index.db"), tmp_path / "tree")
     batches = AnthropicBatches(api_key=endpoint.api_key, base_url=endpoint.url, prices=PriceBook.load())
-    held = Summaries(tmp_path / "summaries.db")
-    yield Desk(view, held, batches, endpoint, tmp_path / "summaries.db")
-    held.close()
+    store = open_store(sqlite_url(tmp_path / "store.db"))
+    yield Desk(view, store.summaries(RepositoryId(7)), batches, endpoint)
+    store.close()
     await batches.aclose()
 
 
@@ -96,7 +104,7 @@ async def test_an_offer_names_code_files_and_its_bound_holds(desk: Desk) -> None
     offer = await desk.offer()
     assert (offer.missing, len(offer.questions)) == (2, 2)
     assert desk.endpoint.state.batches == {}
-    done = await summarise.run(desk.held, desk.batches, None, offer, sleep=desk.passing())
+    done = await desk.run(offer)
     assert done.summaries == 2
     billed = sum(charge.micro_dollars for charge in desk.endpoint.state.bill.charges)
     assert 0 < billed == done.spent <= offer.worst
@@ -107,10 +115,8 @@ async def test_nothing_beyond_the_budget_is_offered_and_what_was_spent_counts(de
     whole = await desk.offer()
     assert len((await desk.offer(whole.worst / 1_000_000 * 0.6)).questions) == 1
     assert (await desk.offer(0)).questions == ()
-    await summarise.run(
-        desk.held, desk.batches, None, await desk.offer(whole.worst / 1_000_000 * 0.6), sleep=desk.passing()
-    )
-    assert (await desk.offer(desk.held.spent() / 1_000_000)).questions == ()
+    await desk.run(await desk.offer(whole.worst / 1_000_000 * 0.6))
+    assert (await desk.offer(await desk.held.spent() / 1_000_000)).questions == ()
 
 
 async def test_a_run_that_was_stopped_collects_its_batch_and_pays_once(desk: Desk) -> None:
@@ -121,39 +127,77 @@ async def test_a_run_that_was_stopped_collects_its_batch_and_pays_once(desk: Des
         raise Stopped
 
     with pytest.raises(Stopped):
-        await summarise.run(desk.held, desk.batches, None, await desk.offer(), sleep=stop)
-    again = Summaries(desk.path)
-    offer = await summarise.offer(desk.view, again, desk.batches, desk.contents, from_dollars(1))
+        await summarise.run(desk.held, desk.batches, None, await desk.offer(), pace=summarise.Pace(stop))
+    offer = await desk.offer()
     assert (offer.under_way, offer.questions) == (1, ())
-    done = await summarise.run(again, desk.batches, None, offer, sleep=desk.passing())
-    again.close()
+    done = await desk.run(offer)
     assert done.summaries == 2
     assert len(desk.endpoint.state.batches) == 1
 
 
+class Crashing(AnthropicBatches):
+    """Dies when the batch is sent: before the service has it, or right after."""
+
+    arrives = True
+
+    async def submit(self, questions: Sequence[Question]) -> str:
+        if self.arrives:
+            await super().submit(questions)
+        raise Transient("the answer was never heard")
+
+
+@pytest.mark.parametrize("arrives", [True, False])
+async def test_a_batch_whose_id_was_never_heard_is_found_again_and_not_sent_twice(desk: Desk, arrives: bool) -> None:
+    other = await desk.batches.submit((Question("another_0", "Of another program."), Question("another_1", "Also.")))
+    dying = Crashing(api_key=desk.endpoint.api_key, base_url=desk.endpoint.url, prices=PriceBook.load())
+    dying.arrives = arrives
+    with pytest.raises(Transient):
+        await summarise.run(desk.held, dying, None, await desk.offer(), pace=desk.pace())
+    await dying.aclose()
+    offer = await desk.offer()
+    assert (offer.under_way, offer.questions) == (1, ())
+    done = await desk.run(offer)
+    if not arrives:
+        assert done.summaries == 0
+        done = await desk.run(await desk.offer())
+    assert done.summaries == 2
+    assert len(desk.endpoint.state.batches.keys() - {other}) == 1
+    assert (await desk.offer()).missing == 0
+
+
+async def test_what_is_being_sent_is_not_sent_by_a_second_process(desk: Desk) -> None:
+    offer = await desk.offer()
+    assert await desk.held.begin(Sending(("a",), "", int(desk.endpoint.state.clock.now())))
+    assert not await desk.held.begin(Sending(("b",), "", 0))
+    assert ((await desk.offer()).under_way, (await desk.offer()).questions) == (1, ())
+    await desk.run(offer)
+    assert len(desk.endpoint.state.batches) == 1
+
+
 async def test_a_batch_that_the_service_forgot_is_offered_anew(desk: Desk) -> None:
-    desk.held.submitted("msgbatch_gone", MicroUsd(1))
-    await summarise.run(desk.held, desk.batches, None, await desk.offer(), sleep=desk.passing())
+    await desk.held.begin(Sending(("a",), "", 0))
+    await desk.held.sent("msgbatch_gone")
+    await desk.run(await desk.offer())
     assert len((await desk.offer()).questions) == 2
 
 
 async def test_a_key_that_is_refused_is_one_sentence(desk: Desk) -> None:
     stranger = AnthropicBatches(api_key="wrong", base_url=desk.endpoint.url, prices=PriceBook.load())
     with pytest.raises(UserError, match="does not take the batch"):
-        await summarise.run(desk.held, stranger, None, await desk.offer(), sleep=desk.passing())
+        await summarise.run(desk.held, stranger, None, await desk.offer(), pace=desk.pace())
     await stranger.aclose()
 
 
 async def test_a_summary_brings_a_file_forward_that_shares_no_word_with_the_task(desk: Desk) -> None:
     async with voyage.running(voyage.Config()) as vectors:
         embedder = VoyageEmbedder(vectors.api_key, vectors.url, dimension=256)
-        done = await summarise.run(desk.held, desk.batches, embedder, await desk.offer(), sleep=desk.passing())
+        done = await desk.run(await desk.offer(), embedder)
         assert done.vectors == 2
         task = "refunds of customers' money"
         assert rank(desk.view, task) == ()
-        meaning = await meaning_of(desk.view, desk.path, task, embedder)
+        meaning = await meaning_of(desk.view, task, Meaning(embedder, desk.held))
         found = rank(desk.view, task, meaning)
         assert (found[0].path, found[0].why[0]) == ("app/a.py", "its summary is near the task")
         wrong = VoyageEmbedder("wrong", vectors.url, dimension=256)
-        assert await meaning_of(desk.view, desk.path, task, wrong) is None
-        assert await meaning_of(desk.view, desk.path.with_name("none.db"), task, embedder) is None
+        assert await meaning_of(desk.view, task, Meaning(wrong, desk.held)) is None
+        assert await meaning_of(desk.view, task, None) is None

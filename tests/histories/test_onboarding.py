@@ -17,9 +17,9 @@ from bot.providers.forge.githubkit import AppCredentials, GithubForges
 from bot.providers.journal.direct import DirectJournal
 from bot.providers.llm.anthropic_batches import AnthropicBatches
 from bot.providers.llm.pricing import PriceBook
-from bot.retrieval.service import store_of, summaries_of
+from bot.providers.store.sql import open_store, sqlite_url
+from bot.retrieval.service import store_of
 from bot.retrieval.store import Store
-from bot.retrieval.summaries import Summaries
 from bot.workflow.onboarding import Arrival, onboard
 from bot.workflow.services import Services
 from tests.contracts.github_world import hub
@@ -74,13 +74,14 @@ async def test_a_new_repository_is_fetched_and_indexed(tmp_path: Path):
 async def test_summaries_are_made_within_what_is_set_aside(tmp_path: Path):
     async with arrival(tmp_path) as (told, services), running(Config(brain=Brain(), first_byte=0.0)) as endpoint:
         batches = AnthropicBatches(api_key=endpoint.api_key, base_url=endpoint.url, prices=PriceBook.load())
-        poor = replace(services, summaries=batches, summary_budget=from_dollars(0.000001))
+        kept = open_store(sqlite_url(tmp_path / "kept.db"))
+        held = kept.summaries(told.repository)
+        poor = replace(services, summaries=batches, summaries_of=lambda _: held, summary_budget=from_dollars(0.000001))
         assert "0 summaries" in await onboard(told, poor, DirectJournal())
         note = await onboard(told, replace(poor, summary_budget=from_dollars(1)), DirectJournal())
-        kept = Summaries(summaries_of(Mirror(services.home / "mirrors", told.repository)))
-        assert list(kept.texts().values()) == ["Sells books."]
-        assert "1 summaries" in note
+        assert list((await held.texts()).values()) == ["Sells books."]
         kept.close()
+        assert "1 summaries" in note
         await batches.aclose()
 
 

@@ -21,6 +21,7 @@ _BYTES_PER_TOKEN = 2
 """Never more tokens than this says: an upper bound, unlike the estimator's ruler."""
 _REFUSED = frozenset({400, 401, 402, 403, 413})
 _UNKNOWN = 404
+_PAGE = 100
 
 
 class AnthropicBatches:
@@ -66,6 +67,22 @@ class AnthropicBatches:
                 "messages": [{"role": "user", "content": [{"type": "text", "text": question.prompt}]}],
             },
         }
+
+    async def since(self, batch: str) -> tuple[str, ...]:
+        """Raises Transient or UserError."""
+        found: list[str] = []
+        with _explained():
+            async for one in self._client.messages.batches.list(limit=_PAGE):
+                if one.id == batch:
+                    break
+                found.append(one.id)
+        return tuple(found)
+
+    async def newest(self) -> str:
+        """Raises Transient or UserError."""
+        with _explained():
+            page = await self._client.messages.batches.list(limit=1)
+        return page.data[0].id if page.data else ""
 
     async def progress(self, batch: str) -> Progress | None:
         """Raises Transient or UserError."""

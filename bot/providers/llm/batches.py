@@ -47,6 +47,14 @@ class Batches(Protocol):
         """The id of the batch they are in now."""
         ...
 
+    async def since(self, batch: str) -> tuple[str, ...]:
+        """Ids of the batches that came after this one, the newest first; of all when the service does not know it."""
+        ...
+
+    async def newest(self) -> str:
+        """The id of the last batch that came; nothing when there is none."""
+        ...
+
     async def progress(self, batch: str) -> Progress | None:
         """None when the service no longer knows the batch."""
         ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -91,3 +92,50 @@ class Approvals(Protocol):
 
     async def record(self, task: TaskId, approval: Approval) -> None: ...
     async def last(self, task: TaskId) -> Approval | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """A batch that is about to be sent: the keys in it, the newest batch that the service had before, and when, in seconds since
+    1970. With it the batch is found again when its id was never heard."""
+
+    keys: tuple[str, ...]
+    before: str
+    at: int
+
+
+class Summaries(Protocol):
+    """Of one repository: summaries of files by the key of their blob, their vectors, batches under way, and what all that cost."""
+
+    async def texts(self) -> Mapping[str, str]: ...
+    async def vectors(self) -> Mapping[str, bytes]: ...
+    async def without_vector(self) -> tuple[tuple[str, str], ...]:
+        """Key and text of summaries that are not embedded yet, in order."""
+        ...
+
+    async def batches(self) -> tuple[str, ...]:
+        """Batches that were sent and not collected."""
+        ...
+
+    async def sending(self) -> Sending | None:
+        """The batch of which nothing was heard after it was about to be sent."""
+        ...
+
+    async def spent(self) -> MicroUsd: ...
+    async def begin(self, sending: Sending) -> bool:
+        """Remember this before it is sent. False: another one is about to be sent."""
+        ...
+
+    async def sent(self, batch: str) -> None:
+        """The batch that was about to be sent has this id."""
+        ...
+
+    async def not_sent(self) -> None:
+        """The batch that was about to be sent never was."""
+        ...
+
+    async def collected(self, batch: str, texts: Mapping[str, str], cost: MicroUsd) -> None:
+        """Keep the answers of a batch and what they cost, and forget the batch: all or nothing, and once."""
+        ...
+
+    async def embedded(self, vectors: Mapping[str, bytes], cost: MicroUsd) -> None: ...

@@ -122,3 +122,35 @@ REQUESTS = Table(
     Index("requests_by_repository", "repository_id", "at"),
 )
 """Requests for work that were taken up: a task's start, a round of review."""
+
+SUMMARIES = Table(
+    "summaries",
+    METADATA,
+    Column("repository_id", BigInteger, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("vector", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("repository_id", "key"),
+)
+"""What a model said of a file; `key` names its blob, `vector` is empty until it is embedded."""
+
+SUMMARY_BATCHES = Table(
+    "summary_batches",
+    METADATA,
+    Column("repository_id", BigInteger, nullable=False),
+    Column("id", Text, nullable=False),
+    Column("keys", Text, nullable=False),
+    Column("before", Text, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    PrimaryKeyConstraint("repository_id", "id"),
+)
+"""Batches under way. The one that is about to be sent has no id yet; there is one at most."""
+
+SUMMARY_COSTS = Table(
+    "summary_costs",
+    METADATA,
+    Column("seq", _SERIAL, primary_key=True),
+    Column("repository_id", BigInteger, nullable=False, index=True),
+    Column("micros", BigInteger, nullable=False),
+)
+"""What summaries and their vectors have cost."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from bot.domain.ids import RepositoryId
 from bot.providers.store.approvals import SqlApprovals
 from bot.providers.store.database import Database
 from bot.providers.store.deliveries import SqlDeliveries
 from bot.providers.store.ledger import SqlLedger
 from bot.providers.store.requests import SqlRequests
+from bot.providers.store.summaries import SqlSummaries
 from bot.providers.store.tasks import SqlTasks
 
 
@@ -23,6 +25,10 @@ class Store:
     approvals: SqlApprovals
     ledger: SqlLedger
     requests: SqlRequests
+
+    def summaries(self, repository: RepositoryId) -> SqlSummaries:
+        """Those of one repository."""
+        return SqlSummaries(self.database, repository)
 
     def close(self) -> None:
         self.database.close()

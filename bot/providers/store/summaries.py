@@ -1,0 +1,125 @@
+"""Summaries of one repository's files, their vectors, and the batches that make them, on a database. They cost money, so workers share
+them where the database is shared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
+
+from bot.domain.ids import RepositoryId
+from bot.domain.money import MicroUsd
+from bot.providers.store.database import Database, Taken
+from bot.providers.store.port import Sending
+from bot.providers.store.schema import SUMMARIES, SUMMARY_BATCHES, SUMMARY_COSTS
+
+_UNNAMED = ""
+
+
+class SqlSummaries:
+    """The port `Summaries` for one repository."""
+
+    def __init__(self, database: Database, repository: RepositoryId) -> None:
+        self._database = database
+        self._repository = repository
+        self._queue = f"summaries:{repository}"
+        self._of_files = SUMMARIES.c.repository_id == repository
+        self._of_batches = SUMMARY_BATCHES.c.repository_id == repository
+
+    async def texts(self) -> Mapping[str, str]:
+        """Every summary by its key."""
+        query = select(SUMMARIES.c.key, SUMMARIES.c.text).where(self._of_files)
+        return {key: text for key, text in await self._database.read(lambda c: c.execute(query).all())}  # noqa: C416
+
+    async def vectors(self) -> Mapping[str, bytes]:
+        """Vectors by key, of the summaries that have one."""
+        query = select(SUMMARIES.c.key, SUMMARIES.c.vector).where(self._of_files, SUMMARIES.c.vector != b"")
+        return {key: bytes(data) for key, data in await self._database.read(lambda c: c.execute(query).all())}
+
+    async def without_vector(self) -> tuple[tuple[str, str], ...]:
+        """Key and text of summaries that are not embedded yet, in order."""
+        query = select(SUMMARIES.c.key, SUMMARIES.c.text).where(self._of_files, SUMMARIES.c.vector == b"")
+        rows = await self._database.read(lambda c: c.execute(query.order_by(SUMMARIES.c.key)).all())
+        return tuple((key, text) for key, text in rows)
+
+    async def batches(self) -> tuple[str, ...]:
+        """Batches that were sent and not collected."""
+        query = select(SUMMARY_BATCHES.c.id).where(self._of_batches, SUMMARY_BATCHES.c.id != _UNNAMED)
+        return tuple(await self._database.read(lambda c: c.scalars(query.order_by(SUMMARY_BATCHES.c.id)).all()))
+
+    async def sending(self) -> Sending | None:
+        """What was about to be sent when that was last said, and has no id yet."""
+        query = select(SUMMARY_BATCHES).where(self._of_batches, SUMMARY_BATCHES.c.id == _UNNAMED)
+        row = await self._database.read(lambda c: c.execute(query).one_or_none())
+        return None if row is None else _sending(row)
+
+    async def spent(self) -> MicroUsd:
+        """What summaries and vectors of this repository have cost so far."""
+        query = select(func.coalesce(func.sum(SUMMARY_COSTS.c.micros), 0))
+        of_ours = query.where(SUMMARY_COSTS.c.repository_id == self._repository)
+        return MicroUsd(int(await self._database.read(lambda c: c.execute(of_ours).scalar_one())))
+
+    async def begin(self, sending: Sending) -> bool:
+        """Remember this before it is sent. False: something else is about to be sent."""
+        row = {
+            "repository_id": self._repository,
+            "id": _UNNAMED,
+            "keys": json.dumps(sending.keys),
+            "before": sending.before,
+            "at": sending.at,
+        }
+        try:
+            await self._database.write(lambda c: c.execute(insert(SUMMARY_BATCHES), row), queue=self._queue)
+        except Taken:
+            return False
+        return True
+
+    async def sent(self, batch: str) -> None:
+        """What was about to be sent is this batch."""
+        named = update(SUMMARY_BATCHES).where(self._of_batches, SUMMARY_BATCHES.c.id == _UNNAMED).values(id=batch)
+        await self._database.write(lambda c: c.execute(named), queue=self._queue)
+
+    async def not_sent(self) -> None:
+        """What was about to be sent never was."""
+        unnamed = delete(SUMMARY_BATCHES).where(self._of_batches, SUMMARY_BATCHES.c.id == _UNNAMED)
+        await self._database.write(lambda c: c.execute(unnamed), queue=self._queue)
+
+    async def collected(self, batch: str, texts: Mapping[str, str], cost: MicroUsd) -> None:
+        """Keep the answers of a batch and what they cost, and forget the batch: all or nothing, and once."""
+
+        def keep(connection: Connection) -> None:
+            batch_there = delete(SUMMARY_BATCHES).where(self._of_batches, SUMMARY_BATCHES.c.id == batch)
+            if connection.execute(batch_there).rowcount == 0:
+                return  # another process was first
+            known = set(connection.scalars(select(SUMMARIES.c.key).where(self._of_files)))
+            rows = [
+                {"repository_id": self._repository, "key": key, "text": text, "vector": b""}
+                for key, text in texts.items()
+                if key not in known
+            ]
+            if rows:
+                connection.execute(insert(SUMMARIES), rows)
+            self._charge(connection, cost)
+
+        await self._database.write(keep, queue=self._queue)
+
+    async def embedded(self, vectors: Mapping[str, bytes], cost: MicroUsd) -> None:
+        """Keep vectors and what they cost."""
+        put = (
+            update(SUMMARIES).where(self._of_files, SUMMARIES.c.key == bindparam("of")).values(vector=bindparam("data"))
+        )
+
+        def keep(connection: Connection) -> None:
+            if vectors:
+                connection.execute(put, [{"of": key, "data": data} for key, data in vectors.items()])
+            self._charge(connection, cost)
+
+        await self._database.write(keep, queue=self._queue)
+
+    def _charge(self, connection: Connection, cost: MicroUsd) -> None:
+        connection.execute(insert(SUMMARY_COSTS), {"repository_id": self._repository, "micros": cost})
+
+
+def _sending(row: Row[tuple[object, ...]]) -> Sending:
+    return Sending(tuple(json.loads(row.keys)), row.before, row.at)
