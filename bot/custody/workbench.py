@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from bot.custody.export import populate, settle
@@ -14,13 +14,14 @@ from bot.custody.importer import capture
 from bot.custody.mirror import Mirror
 from bot.custody.reuse import SetUp, prefix, snapshot_name
 from bot.domain.change import Change
+from bot.domain.egress import Attempt, Attempts, counted
 from bot.domain.errors import Transient, UserError
 from bot.domain.ids import CommitId, TreeId
 from bot.providers.sandbox.port import Sandbox, Sandboxes, SandboxLost
 
 T = TypeVar("T")
 _REBUILDS = 2
-
+SETTING_UP = "set-up"
 
 _NO_NETWORK = re.compile(
     r"resolve host|name resolution|Name or service not known|getaddrinfo|ENOTFOUND|EAI_AGAIN|ENETUNREACH|[Nn]etwork is unreachable"
@@ -56,6 +57,8 @@ class Workbench:
         self._settings = settings
         self._sandbox: Sandbox | None = None
         self._tree: TreeId | None = None
+        self._attempts: tuple[Attempt, ...] = ()
+        self._seen = 0
 
     async def act(self, tree: TreeId, work: Callable[[Sandbox], Awaitable[T]]) -> T:
         """Run `work` in a sandbox that holds `tree`. A sandbox that is lost meanwhile is rebuilt and `work` runs again."""
@@ -78,9 +81,23 @@ class Workbench:
         """Say that the sandbox may no longer hold its tree, so that the next act starts from a fresh one."""
         self._tree = None
 
+    async def attempts(self, phase: str) -> Attempts:
+        """What was asked for since this was asked last: by set-up commands, and by all else in this `phase`."""
+        await self._note("")
+        found, self._attempts = self._attempts, ()
+        return Attempts(tuple(replace(each, phase=each.phase or phase) for each in found))
+
+    async def _note(self, phase: str) -> None:
+        if self._sandbox is None or not (self._settings.egress or self._settings.setup_egress):
+            return
+        all_of_it = await self._sandbox.attempts()
+        new = tuple(replace(each, phase=phase) for each in all_of_it[self._seen :])
+        self._attempts, self._seen = counted(self._attempts, new), len(all_of_it)
+
     async def close(self) -> None:
         """End the sandbox; the next act makes another."""
-        sandbox, self._sandbox, self._tree = self._sandbox, None, None
+        await self._note("")
+        sandbox, self._sandbox, self._tree, self._seen = self._sandbox, None, None, 0
         if sandbox is not None:
             await sandbox.kill()
 
@@ -120,8 +137,11 @@ class Workbench:
             result = await sandbox.run(command, timeout_seconds=settings.setup_timeout_seconds)
             if result.exit_code != 0:
                 said = (result.stderr or result.stdout).strip()[-1500:]
-                missing = _missing(await sandbox.denied(), said, some_open=bool(settings.egress or more))
+                missing = lacking(
+                    await sandbox.attempts(), said, "PULLWRIGHT_SETUP_EGRESS", listed=(*settings.egress, *more)
+                )
                 raise UserError(f"The setup command `{command}` ended with {result.exit_code}.{missing}", said)
+        await self._note(SETTING_UP)
         if more:
             await sandbox.allow(settings.egress)
         if settings.setup:
@@ -160,10 +180,11 @@ class Workbench:
         return SetUp(self._mirror.repository, settings.owner, settings.template, settings.setup, settings.setup_files)
 
 
-def _missing(denied: Sequence[str], said: str, *, some_open: bool) -> str:
-    """What the operator may have to open, from what was refused or what the command says."""
-    if denied:
-        return f" It asked for {', '.join(denied[:5])}, not open to it; the operator can add it to `PULLWRIGHT_SETUP_EGRESS`."
-    if not some_open and _NO_NETWORK.search(said):
-        return " Sandboxes reach no host; the operator can name those that set-up needs in `PULLWRIGHT_SETUP_EGRESS`."
+def lacking(attempts: Sequence[Attempt], said: str, setting: str, *, listed: Sequence[str]) -> str:
+    """What the operator may have to add to `setting`, from what was refused or what a command said; empty if it is not that."""
+    wanted = dict.fromkeys(attempt.target for attempt in attempts if attempt.unlisted)
+    if wanted:
+        return f" It asked for {', '.join([*wanted][:5])}, not open to it; the operator can add it to `{setting}`."
+    if not listed and _NO_NETWORK.search(said):
+        return f" Sandboxes reach no host; the operator can name those that it needs in `{setting}`."
     return ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from bot.domain.egress import Attempt, counted
 from bot.domain.ids import StepId, TreeId
 from bot.domain.money import MicroUsd
 from bot.domain.plan import Plan, Step
@@ -31,6 +32,8 @@ class Progress:
     note: str = ""
     allowed: MicroUsd | None = None
     """What the task may have spent by now, when that is more than its budget: rounds of review have their own."""
+    egress: tuple[Attempt, ...] = ()
+    """What its sandboxes asked the way out for."""
 
 
 class Builder(Protocol):
@@ -70,6 +73,7 @@ class Building:
         """The whole change, checked."""
         await self.tell(Stage.PREPARING)
         prepared = await self.builder.prepare()
+        self._asked(prepared.egress)
         await self.tell(Stage.PLANNING, prepared.notice)
         plan = await self.builder.plan(prepared)
         self.progress = replace(self.progress, plan=plan)
@@ -88,7 +92,9 @@ class Building:
         """One step, from `tree`; the tree it leaves."""
         key = f"step:{step.id}"
         order = CodeOrder(key, prepared, plan, step, tree, self.progress.done, self.progress.allowed)
-        return (await self.builder.code(order)).tree
+        coded = await self.builder.code(order)
+        self._asked(coded.egress)
+        return coded.tree
 
     async def checked(self, prepared: Prepared, plan: Plan, tree: TreeId) -> Verified:
         """The full check; what it finds goes back to the coder, at most twice."""
@@ -96,12 +102,16 @@ class Building:
             self.counter += 1
             await self.tell(Stage.VERIFYING)
             verified = await self.builder.verify(f"verify:{self.counter}", VerifyOrder(prepared, tree))
+            self._asked(verified.egress)
             if not verified.failures:
-                return verified
+                return replace(verified, egress=self.progress.egress)
             if repair < REPAIRS:
                 await self.tell(Stage.CODING, "Repairing what the full check found.")
                 tree = await self.work(prepared, plan, _repair(self.counter, verified), tree)
         raise TaskEnded(texts.still_failing(tuple(failure.subject for failure in verified.failures)))
+
+    def _asked(self, egress: tuple[Attempt, ...]) -> None:
+        self.progress = replace(self.progress, egress=counted(self.progress.egress, egress))
 
     async def _step(self, prepared: Prepared, plan: Plan, step: Step, tree: TreeId) -> TreeId:
         self.progress = replace(self.progress, working=step.id)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from bot.domain.action import TaskMessage
 from bot.domain.change import Change, TreeEntry
 from bot.domain.decision import Decision
+from bot.domain.egress import Attempt
 from bot.domain.ids import CommitId, DeliveryId, Digest, NodeId, StepId, TreeId
 from bot.domain.money import MicroUsd
 from bot.domain.plan import Plan, Step
@@ -31,6 +32,8 @@ class Prepared:
     """How many rounds of review are worked in at most."""
     notice: str = ""
     """What people should know of where the work starts."""
+    egress: tuple[Attempt, ...] = ()
+    """What set-up and tests asked the way out for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,7 @@ class Coded:
     summary: str
     attempts: int
     calls: int
+    egress: tuple[Attempt, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,8 @@ class Verified:
     """What the checks left to be seen; the bytes are in the mirror."""
     not_kept: tuple[str, ...] = ()
     """Why others of what they left are not shown."""
+    egress: tuple[Attempt, ...] = ()
+    """What this check, and the work before it, asked the way out for."""
 
     @property
     def failures(self) -> tuple[Failure, ...]:

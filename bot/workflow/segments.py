@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from bot.custody.workbench import Workbench, lacking
 from bot.domain.change import Change, FileMode, TreeEntry
 from bot.domain.decision import Decision
+from bot.domain.egress import Attempt, Attempts
 from bot.domain.ids import CommitId, TreeId
 from bot.domain.plan import Plan
 from bot.domain.repository import SETTINGS_PATH, RepositorySettings
@@ -48,22 +50,30 @@ async def prepare(context: TaskContext) -> Prepared:
         baseline = await context.journal.step(
             "prepare:baseline", lambda: verifying.baseline(bench, pinned.tree, settings), TestReport
         )
-        _require_runnable(baseline)
+        egress = await _asked(context, bench, "prepare", "the tests on the base")
+        _require_runnable(context, baseline, egress)
         step_baseline = baseline
         if settings.step_test is not None:
             quick = replace(settings, test=settings.step_test)
             step_baseline = await context.journal.step(
                 "prepare:step-baseline", lambda: verifying.baseline(bench, pinned.tree, quick), TestReport
             )
-            _require_runnable(step_baseline)
+            egress += await _asked(context, bench, "prepare:step", "the tests on the base")
+            _require_runnable(context, step_baseline, egress)
     finally:
         await bench.close()
-    return replace(pinned, baseline=baseline, step_baseline=step_baseline)
+    return replace(pinned, baseline=baseline, step_baseline=step_baseline, egress=egress)
 
 
-def _require_runnable(report: TestReport) -> None:
+def _require_runnable(context: TaskContext, report: TestReport, egress: tuple[Attempt, ...]) -> None:
     if unrunnable(report):
-        raise TaskEnded(texts.base_unrunnable(report))
+        missing = lacking(egress, report.tail, "PULLWRIGHT_EGRESS", listed=context.services.egress)
+        raise TaskEnded(texts.base_unrunnable(report, missing))
+
+
+async def _asked(context: TaskContext, bench: Workbench, key: str, phase: str) -> tuple[Attempt, ...]:
+    """What the bench's sandboxes asked the way out for, as a step: it is known only while they live."""
+    return (await context.journal.step(f"{key}:egress", lambda: bench.attempts(phase), Attempts)).all
 
 
 _NO_REPORT = TestReport("", 0, 0.0, ())
@@ -176,11 +186,13 @@ async def code(context: TaskContext, order: CodeOrder) -> Coded:
             work,
             coding.Collaborators(context.journal, context.model(order.allowed), bench, check, Browser(context.mirror)),
         )
+        egress = await _asked(context, bench, order.key, "the work on a step")
     finally:
         await bench.close()
     if result.ending is not None:
-        raise TaskEnded(result.ending)
-    return Coded(result.tree, result.summary, result.attempts, result.calls)
+        missing = lacking(egress, "", "PULLWRIGHT_EGRESS", listed=context.services.egress)
+        raise TaskEnded(replace(result.ending, next_step=f"{result.ending.next_step}{missing}".strip()))
+    return Coded(result.tree, result.summary, result.attempts, result.calls, egress)
 
 
 async def _coder(context: TaskContext, prepared: Prepared) -> Conversation:
@@ -243,7 +255,7 @@ async def verify(context: TaskContext, order: VerifyOrder) -> Verified:
         blobs = await context.mirror.write_blobs([data for _, data in left.kept])
         names = [name for name, _ in left.kept]
         entries = tuple(TreeEntry(name, FileMode.REGULAR, blob) for name, blob in zip(names, blobs, strict=True))
-        return Verified(change, verdict, entries, left.not_kept)
+        return Verified(change, verdict, entries, left.not_kept, (await bench.attempts("the full check")).all)
 
     try:
         return await context.journal.step("verify", act, Verified)

@@ -49,6 +49,7 @@ async def body(
         isolation=context.services.isolation,
         notice=publishable(prepared.notice),
         artefacts=artefacts,
+        egress=verified.egress,
     )
     return publishing_texts.pull_body(view)
 

@@ -49,6 +49,7 @@ def _view(context: TaskContext, stage: Stage, progress: Progress, ending: Ending
         pull_number=progress.pull_number,
         note=publishable(progress.note),
         ending=safe,
+        egress=progress.egress,
     )
 
 

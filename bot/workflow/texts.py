@@ -109,8 +109,8 @@ def no_tests(path: str) -> Ending:
     )
 
 
-def base_unrunnable(report: TestReport) -> Ending:
-    """The base's own tests do not run, or not to their end."""
+def base_unrunnable(report: TestReport, lacking: str = "") -> Ending:
+    """The base's own tests do not run, or not to their end; `lacking` is the host that they may miss."""
     if report.timed_out:
         how = "do not finish in time"
     else:
@@ -119,7 +119,7 @@ def base_unrunnable(report: TestReport) -> Ending:
         Stage.NEEDS_HUMAN,
         f"The tests {how} on the untouched base, so a change could not be judged. "
         f"`{report.command}` said:\n\n```\n{report.tail[-1200:]}\n```",
-        "Check `test`, `step_test`, `setup` and `template` in `.github/pullwright.toml`, then reply `/agent retry`.",
+        f"Check `test`, `step_test`, `setup` and `template` in `.github/pullwright.toml`, then reply `/agent retry`.{lacking}",
     )
 
 

@@ -10,11 +10,13 @@ import pytest
 import pytest_asyncio
 
 from bot.custody.mirror import Mirror
-from bot.custody.workbench import BenchSettings, Workbench
+from bot.custody.workbench import SETTING_UP, BenchSettings, Workbench
+from bot.domain.egress import Attempt
 from bot.domain.errors import UserError
 from bot.domain.ids import CommitId, RepositoryId, TreeId
 from bot.providers.sandbox.e2b import E2BSandboxes
 from bot.providers.sandbox.port import Sandbox
+from bot.sandboxd.egress.proxy import Outside, Streams
 from bot.sandboxd.serve import Config, running
 from tests.contracts.sandbox_server import KEY
 from tests.unit.custody.local import Clone
@@ -133,7 +135,7 @@ async def test_a_set_up_that_goes_on_changing_the_files_is_told_to_whoever_wrote
     ("egress", "said"),
     [
         (("files.example.org:443",), "asked for other.example.org:443, not open to it; the operator can add it"),
-        ((), "Sandboxes reach no host; the operator can name those that set-up needs"),
+        ((), "Sandboxes reach no host; the operator can name those that it needs"),
     ],
 )
 async def test_a_set_up_that_lacks_a_host_says_which(repository, egress, said):
@@ -141,6 +143,35 @@ async def test_a_set_up_that_lacks_a_host_says_which(repository, egress, said):
     needs = replace(SETTINGS, setup=("curl -sS https://other.example.org/package",), setup_egress=egress)
     with pytest.raises(UserError, match=said):
         await repository.made(base, settings=needs)
+
+
+async def test_what_set_up_may_reach_is_shut_to_the_tests_and_all_of_it_is_told(repository, tmp_path):
+    async def resolve(_host: str, _port: int) -> list[str]:
+        return ["203.0.112.1"]
+
+    async def dial(_address: str, _port: int) -> Streams:
+        raise OSError("nothing is dialled from a test")
+
+    curl = "curl -sS https://files.example.org/x 2>&1"
+    settings = replace(SETTINGS, setup=(f"{curl}; true",), setup_egress=("files.example.org:443",))
+    base = await repository.commit(app_py="1\n", deps_txt="a\n")
+    async with running(Config(tmp_path, KEY, outside=Outside(resolve, dial))) as end:
+        sandboxes = E2BSandboxes(end.api_key, end.api_url, end.sandbox_url)
+        bench = Workbench(sandboxes, repository.mirror, base, settings)
+
+        async def tests(sandbox: Sandbox) -> str:
+            return (await sandbox.run(f"{curl}; {curl}; true", timeout_seconds=30)).stdout
+
+        try:
+            said = await bench.act(await repository.mirror.tree_of(base), tests)
+            assert said.count("403") == 2
+            assert (await bench.attempts("the full check")).all == (
+                Attempt("files.example.org:443", allowed=True, phase=SETTING_UP),
+                Attempt("files.example.org:443", allowed=False, unlisted=True, phase="the full check", times=2),
+            )
+            assert (await bench.attempts("the full check")).all == (), "told once"
+        finally:
+            await bench.close()
 
 
 async def test_what_is_kept_of_an_older_state_is_forgotten(repository, tmp_path):

@@ -32,6 +32,7 @@ from e2b import (
 from e2b.connection_config import ApiParams
 from e2b.exceptions import SandboxUnreachableException, ServiceBusyException
 
+from bot.domain.egress import Attempt
 from bot.domain.errors import Transient, UserError
 from bot.domain.ids import SandboxId
 from bot.providers.sandbox.clip import Clip
@@ -46,6 +47,7 @@ _CREATE_SECONDS = 60
 _SNAPSHOT_SECONDS = 300
 _BYTES_PER_SECOND = 1 << 20
 _BUSY_SECONDS = 10
+_SAID = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +184,7 @@ class _E2BSandbox:
         with _told("the allowed hosts could not be set"):
             await self._sandbox.update_network(network, request_timeout=_REQUEST_SECONDS)
 
-    async def denied(self) -> tuple[str, ...]:
+    async def attempts(self) -> tuple[Attempt, ...]:
         """See the port. Our server's own call: where there is none nothing is known, which is no fault."""
         where = f"{self._account.api_url or ''}/sandboxes/{self.id}/egress"
         if not self._account.api_url:
@@ -193,9 +195,7 @@ class _E2BSandbox:
             noted = answer.json() if answer.status_code == httpx.codes.OK else []
         except (httpx.HTTPError, ValueError):
             return ()
-        told = (each for each in noted if isinstance(each, dict)) if isinstance(noted, list) else ()
-        targets = (each.get("target") for each in told if each.get("allowed") is False)
-        return tuple(dict.fromkeys(target for target in targets if isinstance(target, str) and target))
+        return tuple(_attempt(each) for each in noted if isinstance(each, dict)) if isinstance(noted, list) else ()
 
     async def write(self, path: str, data: bytes) -> None:
         """See the port."""
@@ -243,6 +243,12 @@ class _E2BSandbox:
         script = f"/tmp/.command-{uuid.uuid4().hex}"  # noqa: S108 - in the sandbox, under a name nobody can guess
         await self._sandbox.files.write(script, command, use_octet_stream=True, request_timeout=_REQUEST_SECONDS)
         return f"bash -l {script}; code=$?; rm -f {shlex.quote(script)}; exit $code"
+
+
+def _attempt(told: Mapping[str, object]) -> Attempt:
+    target, reason = (str(told.get(name) or "")[:_SAID] for name in ("target", "reason"))
+    allowed, unlisted = told.get("allowed") is True, told.get("unlisted") is True
+    return Attempt(target or "?", allowed, unlisted, "" if allowed or unlisted else reason)
 
 
 def _hosts(egress: Sequence[str]) -> list[str]:

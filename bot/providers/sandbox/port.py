@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from bot.domain.egress import Attempt
 from bot.domain.errors import Transient
 from bot.domain.ids import SandboxId
 
@@ -51,8 +52,8 @@ class Sandbox(Protocol):
         """From now on exactly these `host:port` can be reached; with none, nothing."""
         ...
 
-    async def denied(self) -> tuple[str, ...]:
-        """`host:port` that it asked for and was not let to, as far as the service tells (E2B Cloud does not)."""
+    async def attempts(self) -> tuple[Attempt, ...]:
+        """What it asked the way out for since it began, in order, as far as the service tells (E2B Cloud does not)."""
         ...
 
     async def write(self, path: str, data: bytes) -> None:

@@ -52,6 +52,8 @@ class Decision:
     target: str
     allowed: bool
     reason: str
+    unlisted: bool = False
+    """Denied for no other reason than that the list does not name it."""
 
 
 @dataclass(slots=True)
@@ -97,7 +99,7 @@ class EgressProxy:
             destination = await _asked(reader)
             address = await self._admitted(destination)
         except Denied as denied:
-            self.tell(Decision(denied.target, allowed=False, reason=denied.reason))
+            self.tell(Decision(denied.target, allowed=False, reason=denied.reason, unlisted=denied.unlisted))
             await _answer(writer, denied.status, denied.reason)
             return
         await _answer(writer, 200, "Go ahead")
@@ -115,7 +117,9 @@ class EgressProxy:
         if self._open > self.budget.connections:
             raise Denied(503, "Too many connections at once", target)
         if destination not in self._allowed:
-            raise Denied(403, f"Pullwright denied {target}; to allow it add {target} to {_SETTING}", target)
+            raise Denied(
+                403, f"Pullwright denied {target}; to allow it add {target} to {_SETTING}", target, unlisted=True
+            )
         try:
             async with asyncio.timeout(_DIAL_SECONDS):
                 addresses = await self.outside.resolve(destination.host, destination.port)

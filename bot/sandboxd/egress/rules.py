@@ -13,12 +13,16 @@ _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
 class Denied(Exception):  # noqa: N818 - a decision, not a fault
-    """No way out: `status` is HTTP's, `reason` one line for people. `target` is who was asked for, as far as it is known."""
+    """No way out: `status` is HTTP's, `reason` one line for people. `target` is who was asked for, as far as it is known.
 
-    def __init__(self, status: int, reason: str, target: str = "") -> None:
+    `unlisted`: the allow-list does not name it, and nothing else is wrong.
+    """
+
+    def __init__(self, status: int, reason: str, target: str = "", *, unlisted: bool = False) -> None:
         self.status = status
         self.reason = reason
         self.target = target
+        self.unlisted = unlisted
         super().__init__(reason)
 
 

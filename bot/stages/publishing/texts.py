@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bot.domain.egress import Attempt
 from bot.domain.ids import CommitId, Digest, StepId, TaskId, TreeId, short
 from bot.domain.money import MicroUsd, show
 from bot.domain.plan import Plan
@@ -46,6 +47,7 @@ class StatusView:
     note: str = ""
     cost: Cost | None = None
     ending: Ending | None = None
+    egress: tuple[Attempt, ...] = ()
 
 
 HEADLINES = {
@@ -87,6 +89,8 @@ def status(view: StatusView) -> str:
         lines += ["", view.ending.reason]
         if view.ending.next_step:
             lines += ["", view.ending.next_step]
+    if view.egress:
+        lines += ["", ways_out(view.egress)]
     if view.cost is not None and view.cost.calls:
         lines += ["", f"<sub>{cost_line(view.cost)} · task `{view.task}`</sub>"]
     return "\n".join(lines)
@@ -132,6 +136,7 @@ class PullView:
     isolation: str = ""
     notice: str = ""
     artefacts: str = ""
+    egress: tuple[Attempt, ...] = ()
 
 
 def pull_body(view: PullView) -> str:
@@ -145,7 +150,7 @@ def pull_body(view: PullView) -> str:
 
 ## What was checked
 
-{evidence(view.verdict)}
+{evidence(view.verdict, closed=not any(attempt.allowed for attempt in view.egress))}{_after(ways_out(view.egress))}
 
 {view.artefacts}## Approve exactly this
 
@@ -164,8 +169,12 @@ Approve with a normal review. The approval holds for this digest only: any later
 
 ## Cost
 
-{cost_line(view.cost)}{view.isolation and chr(10) + chr(10) + view.isolation}
+{cost_line(view.cost)}{_after(view.isolation)}
 """
+
+
+def _after(paragraph: str) -> str:
+    return f"\n\n{paragraph}" if paragraph else ""
 
 
 def artefact_section(page: str, commit: CommitId, names: tuple[str, ...], not_kept: tuple[str, ...]) -> str:
@@ -177,8 +186,40 @@ def artefact_section(page: str, commit: CommitId, names: tuple[str, ...], not_ke
     return "\n".join(["## What the checks show", "", *lines, "", ""])
 
 
-def evidence(verdict: Verdict) -> str:
-    """The tests before and after and the scan, as a short list."""
+def ways_out(egress: tuple[Attempt, ...]) -> str:
+    """Every host that sandboxes of the task asked for, and how one is opened, folded; empty when none was. Nothing is said twice."""
+    if not egress:
+        return ""
+    let, denied = (len({each.target for each in egress if each.allowed is answer}) for answer in (True, False))
+    shown = [_attempt(attempt) for attempt in egress[:LONGEST_LIST]]
+    if len(egress) > LONGEST_LIST:
+        shown.append(f"- and {len(egress) - LONGEST_LIST} more")
+    lines = [f"<details><summary>Network: {let} reached, {denied} denied</summary>", "", *shown]
+    unlisted = next((_target(attempt) for attempt in egress if attempt.unlisted), None)
+    if unlisted is not None:
+        setting = "`PULLWRIGHT_EGRESS`, or to `PULLWRIGHT_SETUP_EGRESS` for set-up alone"
+        lines += ["", f"Whoever operates Pullwright can open one by adding it, such as {unlisted}, to {setting}."]
+    return "\n".join([*lines, "", "</details>"])
+
+
+def _attempt(attempt: Attempt) -> str:
+    answer = "reached" if attempt.allowed else "denied"
+    often = "" if attempt.times == 1 else f" {attempt.times} times"
+    why = "" if attempt.allowed or attempt.unlisted else f" (`{_plain(attempt.reason)}`)"
+    return f"- {_target(attempt)}: {answer}{often} during {attempt.phase}{why}"
+
+
+def _target(attempt: Attempt) -> str:
+    return f"`{_plain(attempt.target)}`"
+
+
+def _plain(text: str) -> str:
+    """What a sandbox named is its own words: printable ASCII without markup, and short."""
+    return "".join(c if " " <= c <= "~" and c not in "`<>|\\" else "·" for c in text[:100]) or "·"
+
+
+def evidence(verdict: Verdict, *, closed: bool = True) -> str:
+    """The tests before and after and the scan, as a short list; `closed`: no host was reached."""
     lines = [
         f"- Tests before: {_counts(verdict.before)}",
         f"- Tests after: {_counts(verdict.after)}",
@@ -192,9 +233,8 @@ def evidence(verdict: Verdict) -> str:
         lines.append(f"- New and passing: {_names(new)}")
     lines.append("- No test that passed before fails, is skipped or is missing now.")
     lines.append("- Semgrep: the change introduces no finding.")
-    lines.append(
-        f"- Command: `{verdict.after.command}`, in a fresh sandbox without network that held exactly the tree below."
-    )
+    where = "a fresh sandbox without network" if closed else "a fresh sandbox with the network named below"
+    lines.append(f"- Command: `{verdict.after.command}`, in {where} that held exactly the tree below.")
     return "\n".join(lines)
 
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from bot.domain.egress import Attempt
 from bot.domain.ids import CommitId, SandboxId
 from bot.providers.sandbox.port import HOME, WORK, CommandResult
 
@@ -67,7 +68,7 @@ class LocalSandbox:
     async def allow(self, egress: Sequence[str]) -> None:
         assert not egress
 
-    async def denied(self) -> tuple[str, ...]:
+    async def attempts(self) -> tuple[Attempt, ...]:
         return ()
 
     async def write(self, path: str, data: bytes) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from bot.domain.action import ClosedMessage, Command, CommandMessage, PullMessage, ReviewMessage, TaskMessage, Verb
 from bot.domain.change import Change
 from bot.domain.decision import Decision, Outcome, Reason
+from bot.domain.egress import Attempt
 from bot.domain.event import Actor, Closing, PullActivity, ReviewState, Subject
 from bot.domain.ids import (
     CommentId,
@@ -94,9 +95,12 @@ class Script:
     landed: Sequence[records.Landed] = ()
     verdicts: Sequence[records.Verified] = (verified(TREE),)
     settings: RepositorySettings = field(default_factory=RepositorySettings)
+    asks: bool = False
+    """Every segment asks the way out."""
     calls: list[str] = field(default_factory=list)
     stages: list[Stage] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    shown: list[tuple[Attempt, ...]] = field(default_factory=list)
     fail_in: str = ""
     overtaken: bool = False
     """Somebody pushes while a review is worked in."""
@@ -112,7 +116,7 @@ class Script:
 
     async def prepare(self) -> records.Prepared:
         self._called("prepare")
-        return records.Prepared("main", BASE, TreeId("0" * 40), self.settings, RUNS, RUNS)
+        return records.Prepared("main", BASE, TreeId("0" * 40), self.settings, RUNS, RUNS, egress=self._asked("base"))
 
     async def plan(self, prepared: records.Prepared) -> Plan:
         self._called("plan")
@@ -120,14 +124,19 @@ class Script:
 
     async def code(self, order: records.CodeOrder) -> records.Coded:
         self._called(f"code {order.step.id}")
-        return records.Coded(TREE, "", 1, 1)
+        return records.Coded(TREE, "", 1, 1, self._asked("work"))
 
     async def verify(self, key: str, order: records.VerifyOrder) -> records.Verified:
         self._called(f"verify {order.tree[:1]}")
-        return self._verdicts.pop(0) if len(self._verdicts) > 1 else self._verdicts[0]
+        found = self._verdicts.pop(0) if len(self._verdicts) > 1 else self._verdicts[0]
+        return replace(found, egress=self._asked("check"))
+
+    def _asked(self, phase: str) -> tuple[Attempt, ...]:
+        return (Attempt("files.example.org:443", allowed=False, unlisted=True, phase=phase),) if self.asks else ()
 
     async def publish(self, key: str, order: records.PublishOrder) -> records.Published:
         self._called(f"publish {'first' if order.pull_number is None else 'more'}")
+        self.shown.append(order.verified.egress)
         made = published() if order.pull_number is None else published(OTHER, OTHER_TREE)
         return replace(made, moved=self.overtaken and order.pull_number is not None)
 
@@ -148,6 +157,7 @@ class Script:
     async def tell(self, stage: Stage, progress: Progress) -> None:
         self.stages.append(stage)
         self.notes.append(progress.note)
+        self.shown.append(progress.egress)
 
     async def report_gate(self, key: str, state: records.ReviewState, examined: records.Examined, note: str) -> None:
         self._called("gate")
@@ -409,3 +419,13 @@ async def test_a_refusal_at_the_last_moment_voids_the_approval():
     await ending_of(script)
     assert script.calls.count("land ready") == 1
     assert "land merge" not in script.calls
+
+
+async def test_what_any_part_asked_the_way_out_for_is_shown_from_then_on_and_with_the_pull_request():
+    script = Script(asks=True, verdicts=(verified(TREE, "t"), verified(TREE)))
+    await task.run(script)
+    counted = [[(attempt.phase, attempt.times) for attempt in shown] for shown in script.shown]
+    assert counted[:2] == [[], [("base", 1)]]
+    assert counted[-1] == [("base", 1), ("work", 3), ("check", 2)]
+    published = script.stages.index(Stage.PUBLISHING) + 1
+    assert counted[published] == counted[-1]

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from syrupy.assertion import SnapshotAssertion
 
+from bot.domain.egress import Attempt
 from bot.domain.ids import CommitId, Digest, StepId, TaskId, TreeId
 from bot.domain.money import MicroUsd
 from bot.domain.plan import Plan, Step
@@ -18,6 +19,7 @@ from bot.stages.publishing.texts import (
     marker,
     pull_body,
     status,
+    ways_out,
 )
 
 TASK = TaskId("task:1:7:1")
@@ -67,24 +69,53 @@ def test_the_comment_begins_with_the_mark_it_is_found_by():
     assert status(view(Stage.CODING)).startswith(marker(TASK) + "\n")
 
 
+PULL = PullView(
+    task=TASK,
+    issue_number=7,
+    issue_is_pull=False,
+    plan_text="Adds a limit.\n\n1. **Add a bucket**",
+    verdict=VERDICT,
+    cost=COST,
+    digest=Digest("d" * 64),
+    base_ref="main",
+    base=CommitId("b" * 40),
+    tree=TREE,
+    changed_files=3,
+    digest_command="printf … | sha256sum",
+)
+
+
 def test_the_pull_requests_body(snapshot: SnapshotAssertion):
-    body = pull_body(
-        PullView(
-            task=TASK,
-            issue_number=7,
-            issue_is_pull=False,
-            plan_text="Adds a limit.\n\n1. **Add a bucket**",
-            verdict=VERDICT,
-            cost=COST,
-            digest=Digest("d" * 64),
-            base_ref="main",
-            base=CommitId("b" * 40),
-            tree=TREE,
-            changed_files=3,
-            digest_command="printf … | sha256sum",
-        )
+    assert pull_body(PULL) == snapshot
+
+
+EGRESS = (
+    Attempt("files.example.org:443", allowed=True, phase="set-up", times=3),
+    Attempt("files.example.org:443", allowed=False, unlisted=True, phase="the tests on the base"),
+    Attempt("inside.example.org:443", allowed=False, reason="leads to an address that is not public", phase="set-up"),
+)
+
+
+def test_what_was_asked_of_the_network_is_folded_into_both(snapshot: SnapshotAssertion):
+    assert ways_out(EGRESS) == snapshot
+    assert f"\n\n{ways_out(EGRESS)}\n\n<sub>" in status(view(Stage.CODING, egress=EGRESS))
+    body = pull_body(replace(PULL, egress=EGRESS))
+    assert (
+        f"in a fresh sandbox with the network named below that held exactly the tree below.\n\n{ways_out(EGRESS)}\n\n"
+        in body
     )
-    assert body == snapshot
+    assert "in a fresh sandbox without network" in pull_body(replace(PULL, egress=EGRESS[1:]))
+
+
+def test_of_very_much_only_the_beginning_is_shown_and_what_a_sandbox_named_is_inert():
+    evil = "@rosa `</details><img src=x> \u202eevil\nfixes #1 " + "a" * 500
+    many = tuple(Attempt(f"{number}{evil}", allowed=False, reason=evil, phase="set-up") for number in range(40))
+    said = ways_out(many)
+    assert "- and 28 more" in said
+    assert len(said) < 5_000
+    assert said.count("<") == 4
+    assert all(line.count("`") == 4 for line in said.splitlines() if line.startswith("- `"))
+    assert "PULLWRIGHT_EGRESS" not in said, "adding it would not help"
 
 
 def test_the_hit_rate_is_reads_over_the_whole_prompt():
