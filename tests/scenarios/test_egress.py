@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.scenarios.brains import StepBrain
-from tests.scenarios.town import FILES
+from tests.scenarios.brains import FILES, StepBrain
 from tests.world import world
 
 ASKING = """test = '''curl -sS https://files.example.org/data https://other.example.org/data 2>&1
