@@ -45,6 +45,10 @@ class Oracle:
         base = self.git.refs[f"refs/heads/{pull.base_ref}"]
         self.words.append(Word(login, self.digest(pull.base_ref, base, commit)))
 
+    def named(self, login: str, digest: str) -> None:
+        """Somebody approved this change by its digest, whatever the head was just then."""
+        self.words.append(Word(login, digest))
+
     def withdrawn(self, login: str) -> None:
         """This person objects, or the approval was dismissed: all earlier words are void."""
         self.words = [word for word in self.words if word.login != login]

@@ -131,8 +131,8 @@ class People:
         body = {"body": f"/agent {verb} {digest[:12]}{digest[64:]}"}
         done = await self.ask(who, "POST", f"{self.here}/issues/{self.issue.number}/comments", body)
         self.counts[f"commands_{verb}"] += done is not None
-        if done is not None and verb == "approve" and digest == self.oracle.current(self.pull):
-            self.oracle.approved(who, self.pull, self.pull.head_sha)
+        if done is not None and verb == "approve":
+            self.oracle.named(who, digest[:64])
 
     async def retarget(self, who: str, base: str) -> None:
         if await self.ask(who, "PATCH", f"{self.here}/pulls/{self.issue.number}", {"base": base}) is not None:
