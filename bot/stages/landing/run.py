@@ -125,10 +125,13 @@ async def _another_change(where: _Where, approval: Approval, landed: CommitId, p
 
 
 async def _found(where: _Where, approval: Approval) -> CommitId | None:
-    """The merge nobody told us the id of: the newest commit of the base, behind at most a few others, that has the change."""
+    """The merge nobody told us the id of: the newest commit of the base, behind at most a few others, that has the change.
+
+    None as well when the base is gone, renamed or deleted.
+    """
     tip = await where.forge.branch_head(approval.base_ref)
     if tip is None:
-        raise Transient("the base branch cannot be read")
+        return None
     await where.mirror.fetch(where.upstream, commits=(tip,))
     commit = tip
     for _ in range(_BEHIND):
