@@ -28,7 +28,9 @@ OUTLINED = 30
 MOST_OUTLINE_LINES = 40
 SHARPNESS = 0.8
 """How fast a file's chance falls with its score; from the public rows."""
-PRIOR = 0.15
+STEEPNESS = 3
+"""A passage half as good as its file's best is worth an eighth of it: the best parts of several files come before the rest of one."""
+PRIOR = 0.05
 """What a passage without any of the task's words is worth, of the file's best."""
 _LINE_COST = 5
 _OUTLINED_KINDS = frozenset(
@@ -123,7 +125,7 @@ def _chosen(made: Plan, lines: Mapping[int, Sequence[str]], room: int) -> dict[i
         top = max(float(candidate.passages.max(initial=0.0)), 1e-9)
         for number, (first, last) in enumerate(_spans(passages)):
             cost = sum(len(line) + _LINE_COST for line in lines[candidate.item][first - 1 : last])
-            worth = chance * (PRIOR + float(candidate.passages[number]) / top) / (cost + 200) ** 0.5
+            worth = chance * (PRIOR + (float(candidate.passages[number]) / top) ** STEEPNESS) / (cost + 200) ** 0.5
             offers.append((-worth, place, first, last, candidate.item, cost))
     offers.sort()
     chosen: dict[int, list[Span]] = {}
