@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bot.custody.faults import UpstreamFault
+from bot.custody.faults import UpstreamFault, sha256_fault
 from bot.custody.git import GitError, git
-from bot.custody.mirror import RAW_DIFF, Mirror, local_url
+from bot.custody.mirror import RAW_DIFF, SHA256_DIGITS, Mirror, local_url
 from bot.domain.change import ChangeDigest
-from bot.domain.ids import CommitId, Digest, RepositoryId
+from bot.domain.ids import CommitId, Digest, RepositoryId, is_full_object_id
 
 VERSION = "pullwright-change-v1"
 
@@ -32,8 +32,11 @@ async def change_digest(mirror: Mirror, base_ref: str, base: CommitId, head: Com
 
 
 async def digest_of_directory(directory: Path, base: str, head: str, *, base_ref: str) -> ChangeDigest:
-    """The digest between two revisions of a clone. The clone's config, hooks and work tree play no part."""
-    async with _objects_of(directory) as mirror:
+    """The digest between two revisions of a clone, or a directory in one. Its config, hooks and work tree play no part.
+
+    Raises UpstreamFault.
+    """
+    async with _objects_of(_root_of(directory)) as mirror:
         return await change_digest(mirror, base_ref, await _commit(mirror, base), await _commit(mirror, head))
 
 
@@ -47,14 +50,36 @@ async def _objects_of(directory: Path) -> AsyncIterator[Mirror]:
         (mirror.git_dir / "objects/info/alternates").write_text(f"{git_dir / 'objects'}\n")
         if (git_dir / "shallow").is_file():
             (mirror.git_dir / "shallow").write_bytes((git_dir / "shallow").read_bytes())
-        listing = await git(["ls-remote", "--", local_url(directory)], git_dir=mirror.git_dir, protocols="file")
-        lines = sorted(listing.stdout.decode("utf-8", "surrogateescape").splitlines(), key=lambda line: line[41:])
+        lines = sorted(await _refs(mirror, directory), key=lambda line: line[41:])
         refs = [line.replace("\t", " ") for line in lines if line[41:].startswith("refs/") and "^{}" not in line]
-        (mirror.git_dir / "packed-refs").write_text("\n".join(refs) + "\n", "utf-8", "surrogateescape")
+        (mirror.git_dir / "packed-refs").write_text("".join(f"{ref}\n" for ref in refs), "utf-8", "surrogateescape")
         head = next((line[:40] for line in lines if line[41:] == "HEAD"), None)
         if head:
             (mirror.git_dir / "HEAD").write_text(f"{head}\n")
         yield mirror
+
+
+async def _refs(mirror: Mirror, directory: Path) -> list[str]:
+    try:
+        listing = await git(["ls-remote", "--", local_url(directory)], git_dir=mirror.git_dir, protocols="file")
+    except GitError as error:
+        raise UpstreamFault("unreadable", detail=error.stderr.strip()) from None
+    lines = listing.stdout.decode("utf-8", "surrogateescape").split("\n")[:-1]
+    if any(line[40:41] != "\t" for line in lines):
+        raise sha256_fault()
+    return lines
+
+
+def _root_of(directory: Path) -> Path:
+    """Where the clone begins that the directory stands in; the directory itself when it stands in none."""
+    inside = directory.resolve()
+    return next(
+        (place for place in (inside, *inside.parents) if (place / ".git").exists() or _is_bare(place)), directory
+    )
+
+
+def _is_bare(place: Path) -> bool:
+    return all((place / part).exists() for part in ("HEAD", "objects", "refs"))
 
 
 def git_dir_of(directory: Path) -> Path:
@@ -76,6 +101,8 @@ async def _commit(mirror: Mirror, revision: str) -> CommitId:
             ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"], git_dir=mirror.git_dir
         )
     except GitError:
+        if len(revision) == SHA256_DIGITS and is_full_object_id(revision):
+            raise sha256_fault() from None
         raise UpstreamFault("commit_absent", detail=f"{revision} is no commit here") from None
     return CommitId(result.stdout.decode("ascii").strip())
 

@@ -16,6 +16,7 @@ MEANINGS: Mapping[str, str] = {
     "link_read_by_git": "git reads this file, so it must not be a link.",
     "link_target": "A link's target has to be a relative path inside the repository.",
     "nested_repository": "A repository stands inside this one; only its files could be taken.",
+    "object_format": "Its objects are named by SHA-256; only repositories with SHA-1 are served.",
     "path_collision": "Two names are one on systems that ignore case or accents.",
     "path_component": "The path has an empty part, `.` or `..`.",
     "path_count": "Too many files changed.",
@@ -64,3 +65,10 @@ class TreeMismatch(LineFault):
 
 class UpstreamFault(LineFault):
     """The upstream repository does not hold what was asked for, or tries to pass one thing for another."""
+
+
+def sha256_fault() -> UpstreamFault:
+    """Ids of 64 digits: GitHub has no such repositories, and every id here is of 40."""
+    return UpstreamFault(
+        "object_format", detail="its objects are named by SHA-256; only repositories with SHA-1 are served"
+    )

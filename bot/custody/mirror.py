@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory, mkdtemp
 from typing import TypeVar
 
 from bot.custody import raw
-from bot.custody.faults import DamagedResult, OverLimit, UpstreamFault
+from bot.custody.faults import DamagedResult, OverLimit, UpstreamFault, sha256_fault
 from bot.custody.git import GitError, GitResult, git, isolated_index, spawn
 from bot.custody.grammar import visible
 from bot.domain.change import ChangedPath, TreeEntry
@@ -72,6 +72,7 @@ _NAMED_LIKE_ID = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})", re.IGNORECASE)
 _GONE = re.compile(r"not our ref|couldn't find remote ref|unadvertised object|no such remote ref", re.IGNORECASE)
 _REF = re.compile(r"refs/(?:heads|pull|tags)/[^\s:+*^~?\[\\]+")
 _CACHED_TREES = 4
+SHA256_DIGITS = 64
 _FOR_PEOPLE = (
     "diff-tree",
     "-r",
@@ -240,6 +241,8 @@ class Mirror:
         found = ref if is_full_object_id(ref) else next((known[name] for name in names if name in known), None)
         if found is None:
             raise UpstreamFault("commit_absent", detail=f"{ref} is no branch or tag of {path.name}")
+        if len(found) == SHA256_DIGITS:
+            raise sha256_fault()
         commit = CommitId(found)
         if not await self.has(commit):
             await self._fetch(local, [commit], "--update-shallow")

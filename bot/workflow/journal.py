@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import structlog
 from dbos import DBOS
 
-from bot.custody.faults import LineFault
+from bot.custody.faults import LineFault, UpstreamFault
 from bot.domain.errors import CustodyError, Transient, UserError
 from bot.domain.task import Ending, Stage
 from bot.providers.forge.port import ForgeGone, ForgeRefused
@@ -83,6 +83,8 @@ def ending_of(fault: Exception) -> Ending:
     match fault:
         case UserError():
             return Ending(Stage.NEEDS_HUMAN, fault.message, fault.hint)
+        case UpstreamFault():
+            return texts.upstream(fault.rule, fault.meaning)
         case LineFault():
             return texts.custody(fault.rule, fault.meaning)
         case CustodyError():

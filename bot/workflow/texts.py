@@ -21,6 +21,11 @@ def custody(rule: str, meaning: str) -> Ending:
     )
 
 
+def upstream(rule: str, meaning: str) -> Ending:
+    """The repository does not hold what it should, or tries to pass one thing for another."""
+    return Ending(Stage.NEEDS_HUMAN, f"The repository cannot be worked on: {meaning} (`{rule}`)", _RETRY)
+
+
 def gone(reason: str) -> Ending:
     """The repository, branch or our right to it."""
     return Ending(Stage.CANCELLED, f"GitHub no longer lets us work here: {reason}", "")

@@ -90,10 +90,10 @@ class LocalSandbox:
 class Clone:
     """A work tree with a `.git`, as a person has it; git is driven the ordinary way."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *options: str) -> None:
         self.path = path
         path.mkdir(parents=True, exist_ok=True)
-        self.git("init", "-q", "-b", "main")
+        self.git("init", "-q", "-b", "main", *options)
 
     def git(self, *args: str, data: bytes | None = None, env: Mapping[str, str] | None = None) -> str:
         settings = {
@@ -131,6 +131,19 @@ class Clone:
 
     def head(self, ref: str = "HEAD") -> CommitId:
         return CommitId(self.git("rev-parse", ref))
+
+    def plumb(self, files: Mapping[bytes, tuple[str, bytes]], *parents: CommitId) -> CommitId:
+        """A commit of exactly these paths, modes and contents, without a work tree and without a ref."""
+        lines = []
+        for path, (mode, data) in files.items():
+            pointer = mode == "160000"
+            blob = "3" * 40 if pointer else self.git("hash-object", "-w", "--stdin", data=data)
+            lines.append(f"{mode} {blob}\t".encode() + path + b"\0")
+        index = {"GIT_INDEX_FILE": str(self.path / ".git" / "plumbed")}
+        (self.path / ".git" / "plumbed").unlink(missing_ok=True)
+        self.git("update-index", "-z", "--index-info", data=b"".join(lines), env=index)
+        tree = self.git("write-tree", env=index)
+        return CommitId(self.git("commit-tree", tree, *(f"-p{parent}" for parent in parents), "-m", "plumbed"))
 
     def commit_of_entries(self, lines: bytes) -> CommitId:
         """A commit whose tree has exactly these `mktree`-style entries, however odd."""

@@ -118,6 +118,79 @@ async def test_attributes_and_replace_refs_change_nothing(story: Story) -> None:
     assert with_shell(clone, shell_line(story.root, story.head, base_ref="main")) == wanted
 
 
+ODD = {
+    b"\xff\xfe": b"no utf-8",
+    b"line\nfeed": b"1",
+    b'q"uote\ttab': b"1",
+    b"l" * 255: b"long",
+    b"/".join([b"d" * 100] * 6): b"deep",
+    b"Case": b"1",
+    b"case": b"2",
+    "\u00e9".encode(): b"composed",
+    "e\u0301".encode(): b"decomposed",
+    b"--option": b"1",
+    b":(glob)*": b"1",
+    b"$(touch x); `y`": b"1",
+    b"empty": b"",
+    b".gitattributes": b"* text eol=crlf filter=x ident export-ignore working-tree-encoding=UTF-16\n",
+    b"crlf": b"$Id$\r\n",
+}
+
+
+async def test_names_that_only_bytes_can_tell_are_told_alike(clone: Clone) -> None:
+    root = clone.plumb({b"a": ("100644", b"a")})
+    parent = root
+    trees = [
+        {name: ("100644", data) for name, data in ODD.items()},
+        {**dict.fromkeys(ODD, ("100755", b"x")), b"dangling": ("120000", b"nowhere"), b"circle": ("120000", b"circle")},
+        {b"circle": ("100644", b"a file now"), b"Case": ("120000", b"/etc/passwd"), b"sub": ("160000", b"")},
+    ]
+    seen = set()
+    for tree in trees:
+        head = clone.plumb(tree, parent)
+        wanted = (await digest_of_directory(clone.path, root, head, base_ref="main")).value
+        assert with_shell(clone, shell_line(root, head, base_ref="main")) == wanted
+        parent = head
+        seen.add(wanted)
+    assert len(seen) == len(trees)
+
+
+async def test_any_history_has_the_merge_base_that_git_finds(clone: Clone) -> None:
+    file = ("100644", b"x")
+    root = clone.plumb({b"f": file})
+    one, two = clone.plumb({b"f": file, b"1": file}, root), clone.plumb({b"f": file, b"2": file}, root)
+    left = clone.plumb({b"f": file, b"1": file, b"2": file}, one, two)
+    right = clone.plumb({b"f": file, b"1": file, b"2": file, b"r": file}, two, one)
+    for base, head in ((left, right), (right, left), (root, left), (left, root), (left, left)):
+        found = await digest_of_directory(clone.path, base, head, base_ref="main")
+        assert with_shell(clone, shell_line(base, head, base_ref="main")) == found.value
+    with pytest.raises(UpstreamFault, match="no_common_history"):
+        await digest_of_directory(clone.path, root, clone.plumb({b"other": file}), base_ref="main")
+
+
+async def test_a_clone_without_any_branch_and_a_directory_in_one_will_do(clone: Clone) -> None:
+    root = clone.plumb({b"f": ("100644", b"x")})
+    head = clone.plumb({b"f": ("100644", b"y")}, root)
+    assert clone.git("for-each-ref") == ""
+    wanted = (await digest_of_directory(clone.path, root, head, base_ref="main")).value
+    assert with_shell(clone, shell_line(root, head, base_ref="main")) == wanted
+    (clone.path / "in" / "it").mkdir(parents=True)
+    assert (await digest_of_directory(clone.path / "in" / "it", root, head, base_ref="main")).value == wanted
+
+
+@pytest.mark.parametrize("named", [False, True], ids=["by id", "by branch"])
+async def test_a_repository_of_sha256_is_refused_in_words(tmp_path: Path, mirror: Mirror, named: bool) -> None:
+    clone = Clone(tmp_path / "long", "--object-format=sha256")
+    head = clone.plumb({b"f": ("100644", b"x")})
+    if named:
+        clone.git("update-ref", "refs/heads/main", head)
+    revision = "main" if named else head
+    with pytest.raises(UpstreamFault, match="only repositories with SHA-1"):
+        await digest_of_directory(clone.path, revision, revision, base_ref="main")
+    with pytest.raises(UpstreamFault, match="only repositories with SHA-1"):
+        await mirror.from_directory(clone.path, revision)
+
+
 async def test_it_is_stable_when_the_base_moves_elsewhere(story: Story) -> None:
     wanted = await story.digest()
     story.clone.git("checkout", "-q", "main")
