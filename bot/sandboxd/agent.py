@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _MORE = "/run"
-_KILL_ROUNDS = 20
+_KILL_ROUNDS = 40
 _NULL = "/dev/null"
 _LOCKS, _FIRST_TAG = 10, 1 << 30  # RLIMIT_LOCKS, which Linux has not looked at since 2.4
 
@@ -294,7 +294,8 @@ def _end(choose: Callable[[], set[int]]) -> None:
     """Kill all that are chosen until none is. Stopped first: what is killed one by one could fork as fast as it dies."""
     if crowded := _crowded():  # everything stops for a moment, or this process would not get its turn for long
         _kill(-1, signal.SIGSTOP)
-    for _ in range(_KILL_ROUNDS):
+    for turn in range(_KILL_ROUNDS):
+        select.select([], [], [], turn / 1000)  # what is killed needs the processor once more to die
         doomed = choose()
         if not doomed:
             break
