@@ -27,26 +27,21 @@ pin_app = typer.Typer(
 )
 app.add_typer(pin_app, name="pin")
 
+Port = Annotated[int, typer.Option(help="0 for one of its own choosing.", min=0, max=65_535)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 
 def main() -> None:
-    """Entry point: a UserError is one sentence and exit 2, an interrupt is quiet."""
-    from bot.domain.errors import UserError
+    """Entry point."""
+    from bot.commands.exits import bounded
 
-    try:
-        app()
-    except UserError as error:
-        _fail(error.message, error.hint)
-    except KeyboardInterrupt:
-        sys.exit(130)
+    bounded(app)
 
 
 def _fail(message: str, hint: str = "") -> NoReturn:
-    print(f"pullwright: {message}", file=sys.stderr)
-    if hint:
-        print(hint, file=sys.stderr)
-    sys.exit(2)
+    from bot.commands.exits import fail
+
+    fail(message, hint)
 
 
 def _announce(line: str) -> None:
@@ -66,6 +61,8 @@ def demo(
 
     from bot.demo.story import DemoOptions, tell
 
+    if model not in {"scripted", "real"}:
+        raise typer.BadParameter("it is `scripted` or `real`", param_hint="--model")
     sys.exit(asyncio.run(tell(DemoOptions(as_json=as_json, keep=serve, model=model))))
 
 
@@ -100,9 +97,22 @@ def serve() -> None:
 
 
 @app.command()
+def worker() -> None:
+    """Work tasks that `pullwright serve` receives elsewhere: the same PostgreSQL (DATABASE_URL) and PULLWRIGHT_HOME."""
+    import asyncio
+
+    from bot.commands.worker import work
+    from bot.settings import load
+
+    settings = load()
+    settings.required_for_working()
+    asyncio.run(work(settings, announce=_announce))
+
+
+@app.command()
 def sandboxd(
     as_json: Json = False,
-    port: Annotated[int, typer.Option(help="0 for one of its own choosing.")] = 0,
+    port: Port = 0,
 ) -> None:
     """Serve local sandboxes that the e2b SDK can talk to, until SIGTERM."""
     import asyncio
@@ -130,7 +140,7 @@ def sandboxd(
 def emulate_github(
     seed: Annotated[Path | None, typer.Option(help="TOML or JSON file with users and repositories.")] = None,
     webhook_url: Annotated[str | None, typer.Option(help="Who receives the webhooks.")] = None,
-    port: Annotated[int, typer.Option(help="0 for one of its own choosing.")] = 0,
+    port: Port = 0,
     as_json: Json = False,
 ) -> None:
     """GitHub: App, repositories with real git, issues, pulls, reviews, checks, webhooks."""
@@ -139,7 +149,10 @@ def emulate_github(
     from bot.emulators.github.config import Config, Seed, load_seed
     from bot.emulators.github.server import serve_forever
 
-    world = load_seed(seed) if seed is not None else Seed()
+    try:
+        world = load_seed(seed) if seed is not None else Seed()
+    except (OSError, ValueError, TypeError) as error:
+        _fail(f"{seed} is no seed: {error}.")
     say = _announcer(as_json)
     config = Config(seed=world, webhook_url=webhook_url, port=port)
     asyncio.run(serve_forever(config, lambda values: say(json.dumps(values))))
@@ -148,7 +161,7 @@ def emulate_github(
 @emulate_app.command("anthropic")
 def emulate_anthropic(
     brain: Annotated[str, typer.Option(help="demo, echo, scripted:FILE, or package.module:attribute.")] = "echo",
-    port: Annotated[int, typer.Option(help="0 for one of its own choosing.")] = 0,
+    port: Port = 0,
     as_json: Json = False,
 ) -> None:
     """The Messages API: validation, thinking, exact cache accounting, with a scripted model behind it."""
@@ -162,15 +175,13 @@ def emulate_anthropic(
     register("demo", lambda _: DemoBrain())
     try:
         chosen = named(brain)
-    except (ValueError, ImportError, AttributeError, OSError) as error:
+    except (ValueError, ImportError, AttributeError, OSError, KeyError, TypeError, SyntaxError) as error:
         _fail(f"no brain {brain!r}: {error}.")
     asyncio.run(serve_forever(Config(brain=chosen, port=port), _announcer(as_json)))
 
 
 @emulate_app.command("voyage")
-def emulate_voyage(
-    port: Annotated[int, typer.Option(help="0 for one of its own choosing.")] = 0, as_json: Json = False
-) -> None:
+def emulate_voyage(port: Port = 0, as_json: Json = False) -> None:
     """The embeddings endpoint of Voyage."""
     import asyncio
 
@@ -199,30 +210,9 @@ def digest(
     as_json: Json = False,
 ) -> None:
     """Print the change digest that an approval of HEAD into BASE stands for."""
-    import asyncio
+    from bot.commands import digest as command
 
-    from bot.custody.digest import digest_of_directory
-    from bot.custody.faults import LineFault
-    from bot.custody.git import GitError
-
-    try:
-        change = asyncio.run(digest_of_directory(directory, base, head, base_ref=base_ref))
-    except (LineFault, GitError, ValueError, OSError) as error:
-        _fail(f"No digest: {error}.", "DIR has to be a git clone, BASE and HEAD commits in it.")
-    if as_json:
-        _announce(
-            json.dumps(
-                {
-                    "digest": change.value,
-                    "base_ref": change.base_ref,
-                    "merge_base": change.merge_base,
-                    "head": change.head,
-                    "trees": {"merge_base": change.merge_base_tree, "head": change.head_tree},
-                }
-            )
-        )
-    else:
-        _announce(change.value)
+    _announce(command.digest(directory, base, head, base_ref, as_json=as_json))
 
 
 @app.command()

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from bot.commands.serve import sandboxes
 from bot.custody.clones import current_branch, give_branch, number_of
-from bot.custody.faults import LineFault
+from bot.custody.faults import LineFault, UpstreamFault
 from bot.custody.git import GitError
 from bot.domain.errors import CustodyError, Transient, UserError
 from bot.domain.event import Actor, Subject
@@ -94,6 +94,9 @@ async def run(settings: Settings, request: Request) -> int:
             try:
                 proposal = await propose(context, Terminal(screen.tell, screen.ask))
             except (TaskEnded, UserError, CustodyError, Transient, ModelBusy, ModelRejected, GitError) as fault:
+                if isinstance(fault, UpstreamFault) and fault.rule == "commit_absent":
+                    hint = "Commit something first, or name another branch: --base main."
+                    raise UserError(f"{branch} has no commit in {request.clone}.", hint) from fault
                 return await _ended(context, screen, request, _ending(fault))
             return await _offer(context, screen, request, proposal)
 

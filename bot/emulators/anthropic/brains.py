@@ -20,7 +20,7 @@ def register(name: str, factory: Factory) -> None:
 
 
 def named(spec: str) -> Brain:
-    """The brain that `--brain SPEC` means; raises ValueError for an unknown one."""
+    """The brain that `--brain SPEC` means; raises ValueError for an unknown one, TypeError for what is none."""
     name, _, argument = spec.partition(":")
     if name in _FACTORIES:
         return _FACTORIES[name](argument)
@@ -32,6 +32,8 @@ def named(spec: str) -> Brain:
     except (ImportError, AttributeError) as fault:
         raise ValueError(f"no brain at {spec!r}: {fault}; {known}") from fault
     brain: Brain = made() if isinstance(made, type) else made
+    if not callable(getattr(brain, "answer", None)):
+        raise TypeError(f"{spec!r} has no method `answer`; {known}")
     return brain
 
 

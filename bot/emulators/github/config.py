@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from pydantic import TypeAdapter
 
+_FULL_NAME = re.compile(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+")
 DEFAULT_PERMISSIONS: Mapping[str, str] = {
     "metadata": "read",
     "contents": "write",
@@ -143,11 +144,29 @@ class Config:
 
 
 def load_seed(path: Path) -> Seed:
-    """Read a seed from a `.toml` or `.json` file; relative directories in it are relative to the file."""
+    """Read a seed from a `.toml` or `.json` file; relative directories in it are relative to the file.
+
+    Raises OSError when it cannot be read, ValueError when it is no seed.
+    """
     text = path.read_text(encoding="utf-8")
-    raw: dict[str, Any] = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
-    for repository in raw.get("repositories", []):
-        for key in ("files", "repository"):
-            if repository.get(key):
-                repository[key] = str((path.parent / repository[key]).resolve())
-    return TypeAdapter(Seed).validate_python(raw)
+    seed = TypeAdapter(Seed).validate_python(tomllib.loads(text) if path.suffix == ".toml" else json.loads(text))
+    return replace(seed, repositories=tuple(_rooted(one, path.parent) for one in seed.repositories))
+
+
+def _rooted(repository: RepositorySeed, directory: Path) -> RepositorySeed:
+    if not _FULL_NAME.fullmatch(repository.full_name):
+        raise ValueError(f"{repository.full_name!r} is not OWNER/NAME")
+    return replace(
+        repository,
+        files=_place(directory, repository.files),
+        repository=_place(directory, repository.repository),
+    )
+
+
+def _place(directory: Path, given: str | None) -> str | None:
+    if not given:
+        return None
+    place = (directory / given).resolve()
+    if not place.is_dir():
+        raise ValueError(f"{place} is no directory")
+    return str(place)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Engine, create_engine, event, exc, text
 from sqlalchemy.engine import URL, make_url
 
-from bot.domain.errors import Transient
+from bot.domain.errors import Transient, UserError
 from bot.providers.store.schema import METADATA
 from bot.providers.store.writer import Writer
 
@@ -100,8 +100,11 @@ def _unique(error: BaseException | None) -> bool:
 
 
 def _standard(url: str) -> URL:
-    """`DATABASE_URL` as its owners write it, with the driver we ship."""
-    parsed = make_url(url)
+    """`DATABASE_URL` as its owners write it, with the driver we ship. Raises UserError when it is none."""
+    try:
+        parsed = make_url(url)
+    except (exc.ArgumentError, ValueError) as error:
+        raise UserError("DATABASE_URL is no address of a database.", "postgresql://USER@HOST:PORT/NAME") from error
     if parsed.drivername in {"postgres", "postgresql"}:
         return parsed.set(drivername="postgresql+psycopg")
     return parsed
