@@ -93,7 +93,9 @@ class Settings(BaseSettings):
         description="dollars that summaries of one repository may cost, made when the App comes to it",
     )
     summary_model: str = Field(default="claude-haiku-5-5", description="model that summarises files, in batches")
-    database_url: str = Field(default="", validation_alias="DATABASE_URL")
+    database_url: str = Field(
+        default="", pattern=r"^(postgres(ql)?(\+psycopg)?://.+|sqlite:///.+)?$", validation_alias="DATABASE_URL"
+    )
 
     def hosts(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """What sandboxes may reach always, and what they may reach only during set-up."""
@@ -112,17 +114,28 @@ class Settings(BaseSettings):
         if self.private_key_file is None:
             raise UserError("No private key is configured.", "Set PULLWRIGHT_PRIVATE_KEY_FILE to the App's PEM file.")
         try:
-            return self.private_key_file.read_text("ascii")
+            text = self.private_key_file.read_text("ascii")
         except (OSError, UnicodeDecodeError) as error:
             raise UserError(
                 f"The App's private key cannot be read: {error}.", "Check PULLWRIGHT_PRIVATE_KEY_FILE."
             ) from error
+        if "PRIVATE KEY-----" not in text:
+            raise UserError(
+                f"{self.private_key_file} holds no private key (PEM).", "Check PULLWRIGHT_PRIVATE_KEY_FILE."
+            )
+        return text
 
     def required_for_serving(self) -> None:
         """Raises UserError naming the first setting without which nothing can be served."""
+        self.required_for_working(
+            (self.webhook_secret.get_secret_value(), "PULLWRIGHT_WEBHOOK_SECRET", "the App's webhook secret")
+        )
+
+    def required_for_working(self, *more: tuple[str, str, str]) -> None:
+        """Raises UserError naming the first setting without which no task can be worked; `more` are others to ask for."""
         needed = (
             (self.app_id, "PULLWRIGHT_APP_ID", "the App's id"),
-            (self.webhook_secret.get_secret_value(), "PULLWRIGHT_WEBHOOK_SECRET", "the App's webhook secret"),
+            *more,
             (self.anthropic_api_key.get_secret_value(), "ANTHROPIC_API_KEY", "the key for the model"),
         )
         for value, name, meaning in needed:

@@ -45,24 +45,38 @@ class Serving:
 async def serve(settings: Settings, *, announce: Callable[[str], None]) -> None:
     """Serve until SIGTERM or SIGINT. `announce` gets one JSON line when requests are answered."""
     configure()
+    async with running(settings) as serving:
+        announce(json.dumps({"url": serving.url, "webhook": f"{serving.url}/webhook"}))
+        await until_stopped()
+
+
+async def until_stopped() -> None:
+    """Returns at SIGTERM or SIGINT."""
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    async with running(settings) as serving:
-        announce(json.dumps({"url": serving.url, "webhook": f"{serving.url}/webhook"}))
-        await stop.wait()
+    await stop.wait()
 
 
 @asynccontextmanager
-async def running(settings: Settings) -> AsyncIterator[Serving]:
-    """The product inside this event loop for as long as the block lasts. Raises UserError when it cannot start."""
+async def working(settings: Settings) -> AsyncIterator[Application]:
+    """Engine and sandboxes, and nobody at the door. Raises UserError when they cannot start."""
     async with AsyncExitStack() as stack:
         sandbox = await stack.enter_async_context(sandboxes(settings))
         application = build(settings, sandbox)
         stack.callback(application.store.close)
         await asyncio.to_thread(application.engine.launch)
         stack.push_async_callback(_close, application.engine)
-        url = await stack.enter_async_context(_listening(settings, application))
+        yield application
+
+
+@asynccontextmanager
+async def running(settings: Settings) -> AsyncIterator[Serving]:
+    """The product inside this event loop for as long as the block lasts. Raises UserError when it cannot start."""
+    async with AsyncExitStack() as stack:
+        door = stack.enter_context(_door(settings))
+        application = await stack.enter_async_context(working(settings))
+        url = await stack.enter_async_context(_listening(settings, application, door))
         for work in (_attend(application.engine), _sweep(application), _recover_missed(application)):
             stack.callback(asyncio.create_task(work).cancel)
         log.info("serving", url=url)
@@ -119,8 +133,23 @@ async def _recover_missed(application: Application) -> None:
         await asyncio.sleep(MISSED_SECONDS)
 
 
+def _door(settings: Settings) -> socket.socket:
+    """The socket to listen on, taken before anything is started. Raises UserError when it cannot be had."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    # The protocol is named because asyncio sets TCP_NODELAY only then.
+    door = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        door.bind((settings.host, settings.port))
+    except OSError as error:
+        door.close()
+        told = f"Cannot listen on {settings.host}:{settings.port}: {error.strerror}."
+        raise UserError(told, "Set PULLWRIGHT_HOST and PULLWRIGHT_PORT to an address that is free.") from error
+    return door
+
+
 @asynccontextmanager
-async def _listening(settings: Settings, application: Application) -> AsyncIterator[str]:
+async def _listening(settings: Settings, application: Application, door: socket.socket) -> AsyncIterator[str]:
     given = (settings.webhook_secret, settings.webhook_secret_previous)
     web = build_web(
         application.engine,
@@ -133,8 +162,6 @@ async def _listening(settings: Settings, application: Application) -> AsyncItera
     )
     config = uvicorn.Config(
         web,
-        host=settings.host,
-        port=settings.port,
         lifespan="off",
         ws="none",
         access_log=False,
@@ -144,12 +171,9 @@ async def _listening(settings: Settings, application: Application) -> AsyncItera
         timeout_graceful_shutdown=3,
     )
     server = _Server(config)
-    serving = asyncio.create_task(server.serve())
+    serving = asyncio.create_task(server.serve([door]))
     try:
         await server.accepting.wait()
-        if not server.started:
-            await serving
-            raise UserError(f"Cannot listen on {settings.host}:{settings.port}.", "Set PULLWRIGHT_PORT to a free port.")
         host, port = server.servers[0].sockets[0].getsockname()[:2]
         yield f"http://{host}:{port}"
     finally:

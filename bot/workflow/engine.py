@@ -108,7 +108,7 @@ class Engine:
             "tasks": DBOS.register_queue("tasks", polling_interval_sec=polling),
             "work": DBOS.register_queue(
                 "work",
-                global_concurrency=self._settings.tasks_at_once,
+                worker_concurrency=self._settings.tasks_at_once,
                 partition_concurrency=self._settings.tasks_per_repository,
                 polling_interval_sec=polling,
             ),
