@@ -1,14 +1,15 @@
 """The desk behind the door: stores what comes, so that it can be acknowledged, and gives a workflow to what something follows from.
 
 Deliveries come in bursts, and most lead to nothing (somebody talks, somebody pushes elsewhere). A workflow for each would take the
-time in which GitHub waits for its answers, so the desk looks first. What a crash leaves here is stored and unfinished: the sweep
-finds it.
+time in which GitHub waits for its answers, so the desk looks first: at several together, and only while nobody waits for an answer or
+after a second of that. What a crash leaves here is stored and unfinished: the sweep finds it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable
 
 import structlog
@@ -28,6 +29,46 @@ log = structlog.get_logger()
 _BLIND_SECONDS = 30.0
 """For so long nothing is looked at after GitHub did not say who we are: the workflows wait for it in their own time."""
 
+_PAUSE, _PAUSES = 0.02, 50
+"""What comes within one pause is looked at together; while answers are waited for there are more of them, but not more than these."""
+
+_TOGETHER = 64
+"""So many at most are looked at, and finished in one transaction, before the next pause."""
+
+_HELD_BYTES = 16 * 1024 * 1024
+"""Bodies kept at hand until they are looked at; those beyond are read from the store again."""
+
+
+class _Held:
+    """What waits, in its order, with as many of the bodies as there is room for."""
+
+    def __init__(self) -> None:
+        self._line: deque[DeliveryId] = deque()
+        self._bodies: dict[DeliveryId, Delivery] = {}
+        self._room = _HELD_BYTES
+        self._some = asyncio.Event()
+
+    def add(self, delivery: Delivery) -> None:
+        if len(delivery.body) <= self._room:
+            self._room -= len(delivery.body)
+            self._bodies[delivery.id] = delivery
+        self._line.append(delivery.id)
+        self._some.set()
+
+    async def some(self) -> None:
+        """Returns when something waits."""
+        await self._some.wait()
+
+    def next(self) -> tuple[DeliveryId, Delivery | None] | None:
+        """The one that waits longest, without its body when there was no room for it; None when nothing waits."""
+        if not self._line:
+            self._some.clear()
+            return None
+        identifier = self._line.popleft()
+        delivery = self._bodies.pop(identifier, None)
+        self._room += len(delivery.body) if delivery is not None else 0
+        return identifier, delivery
+
 
 class Reception:
     """Belongs to the event loop of the door, and so does `forges`: workflows have another loop and connections of their own.
@@ -40,38 +81,67 @@ class Reception:
         self._forges = forges
         self._queue = queue
         self._blind_until = 0.0
-        self._line: asyncio.Queue[DeliveryId] = asyncio.Queue()
+        self._storing = 0
+        self._held = _Held()
         self.waiting: set[DeliveryId] = set()
         """What is stored and not looked at yet."""
 
     async def accept(self, delivery: Delivery) -> bool:
         """True once it is stored; False for one that is here already."""
-        fresh = await self._services.deliveries.accept(delivery)
+        self._storing += 1
+        try:
+            fresh = await self._services.deliveries.accept(delivery)
+        finally:
+            self._storing -= 1
         if fresh:
             self.waiting.add(delivery.id)
-            self._line.put_nowait(delivery.id)
+            self._held.add(delivery)
         return fresh
 
     async def work(self) -> None:
-        """Look at what waits, one after another. A fault ends it; whoever runs it begins it anew, and the sweep finds what it left."""
+        """Look at what waits, in its order. A fault ends it; whoever runs it begins it anew, and the sweep finds what it left."""
         while True:
-            delivery = await self._line.get()
-            try:
-                await self._look_at(delivery)
-            finally:
-                self.waiting.discard(delivery)
+            await self._held.some()
+            await self._lull()
+            await self._look_at_some()
 
-    async def _look_at(self, identifier: DeliveryId) -> None:
-        action = await self._glance(identifier)
-        if isinstance(action, Nothing):
-            await self._services.deliveries.finish(identifier, f"nothing: {action.reason}")
-        else:
-            await self._queue(identifier)
+    async def _lull(self) -> None:
+        for _ in range(_PAUSES):
+            await asyncio.sleep(_PAUSE)
+            if not self._storing:
+                return
 
-    async def _glance(self, identifier: DeliveryId) -> Action | None:
+    async def _look_at_some(self) -> None:
+        """A fault costs only the delivery it came with: what was decided before is finished, what comes after goes on waiting."""
+        looked: list[DeliveryId] = []
+        notes: dict[DeliveryId, str] = {}
+        try:
+            while len(looked) < _TOGETHER and (one := self._held.next()) is not None:
+                identifier, delivery = one
+                looked.append(identifier)
+                action = await self._glance(identifier, delivery)
+                if isinstance(action, Nothing):
+                    notes[identifier] = f"nothing: {action.reason}"
+                else:
+                    await self._queue(identifier)
+                await asyncio.sleep(0)
+        except Exception:
+            await self._done(looked, notes)
+            raise
+        await self._done(looked, notes)
+
+    async def _done(self, looked: list[DeliveryId], notes: dict[DeliveryId, str]) -> None:
+        try:
+            await self._services.deliveries.finish_all(notes)
+        finally:
+            self.waiting.difference_update(looked)
+
+    async def _glance(self, identifier: DeliveryId, delivery: Delivery | None) -> Action | None:
         services = self._services
-        delivery = await services.deliveries.get(identifier)
-        if delivery is None or time.monotonic() < self._blind_until:
+        if time.monotonic() < self._blind_until:
+            return None
+        delivery = delivery or await services.deliveries.get(identifier)
+        if delivery is None:
             return None
         settings = IntakeSettings(label=services.label)
         try:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import bindparam, insert, select, update
 
 from bot.domain.ids import DeliveryId
 from bot.providers.store.database import Database, Taken
@@ -13,6 +14,11 @@ from bot.providers.store.schema import DELIVERIES
 
 _NOTE_LENGTH = 2_000
 _NEW = insert(DELIVERIES)
+_DONE = (
+    update(DELIVERIES)
+    .where(DELIVERIES.c.id == bindparam("which"), DELIVERIES.c.finished.is_(False))
+    .values(finished=True, note=bindparam("said"))
+)
 
 
 def body_key(event: str, body: bytes) -> str:
@@ -51,12 +57,13 @@ class SqlDeliveries:
 
     async def finish(self, delivery: DeliveryId, note: str) -> None:
         """Mark it as dealt with; the first note stays."""
-        done = (
-            update(DELIVERIES)
-            .where(DELIVERIES.c.id == delivery, DELIVERIES.c.finished.is_(False))
-            .values(finished=True, note=plain(note)[:_NOTE_LENGTH])
-        )
-        await self._database.write(lambda connection: connection.execute(done))
+        await self.finish_all({delivery: note})
+
+    async def finish_all(self, notes: Mapping[DeliveryId, str]) -> None:
+        """Mark each of them as dealt with, in one transaction; the first note stays."""
+        rows = [{"which": delivery, "said": plain(note)[:_NOTE_LENGTH]} for delivery, note in notes.items()]
+        if rows:
+            await self._database.write(lambda connection: connection.execute(_DONE, rows))
 
     async def unfinished(self) -> tuple[DeliveryId, ...]:
         """Deliveries nobody has dealt with yet, oldest first."""

@@ -78,8 +78,9 @@ async def _look(delivery: Delivery, forges: Forges, tasks: Tasks, settings: Inta
 
 async def _known(tasks: Tasks, subject: Subject, named: str | None) -> _Known:
     repository, number = subject.repository.id, subject.number
-    live = await tasks.live(repository, number)
-    latest = live or await tasks.latest(repository, number)
+    latest = await tasks.latest(repository, number)
+    live = None if latest is None else await tasks.live(repository, number)
+    latest = live or latest
     triggered = latest is not None and named is not None and await tasks.triggered(repository, named)
     return _Known(live, latest, triggered)
 
