@@ -125,16 +125,11 @@ class Reception:
                 else:
                     await self._queue(identifier)
                 await asyncio.sleep(0)
-        except Exception:
-            await self._done(looked, notes)
-            raise
-        await self._done(looked, notes)
-
-    async def _done(self, looked: list[DeliveryId], notes: dict[DeliveryId, str]) -> None:
-        try:
-            await self._services.deliveries.finish_all(notes)
         finally:
-            self.waiting.difference_update(looked)
+            try:
+                await self._services.deliveries.finish_all(notes)
+            finally:
+                self.waiting.difference_update(looked)
 
     async def _glance(self, identifier: DeliveryId, delivery: Delivery | None) -> Action | None:
         services = self._services

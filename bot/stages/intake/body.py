@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 DEEPEST = 64
 _LONGEST_INTEGER = 20
+_MANY_DIGITS = re.compile(rb"\d{%d}" % _LONGEST_INTEGER)
+"""Without so many digits in a row no number is too long, and the reader need not ask about each."""
 _ESCAPED_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 """Halves of characters can only come as escapes: UTF-8 has none."""
 
@@ -32,7 +34,7 @@ def read_body(raw: bytes) -> JsonObject | BodyFault:
         value: object = json.loads(
             raw.decode("utf-8"),
             object_pairs_hook=_object,
-            parse_int=_integer,
+            parse_int=_integer if _MANY_DIGITS.search(raw) else None,
             parse_float=_float,
             parse_constant=_constant,
         )
