@@ -188,6 +188,11 @@ class World:
 
         return await self.until("the draft pull request", probe, patience)
 
+    async def drafted(self, title: str = "Add triple") -> tuple[int, int]:
+        """An issue worked to its draft pull request; both numbers."""
+        issue = await self.ask(title, "Please add calc.triple with a test.")
+        return issue, (await self.draft())["number"]
+
     async def pull_when(
         self, number: int, what: str, holds: Callable[[dict[str, Any]], bool], patience: float = PATIENCE
     ) -> dict[str, Any]:

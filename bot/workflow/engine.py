@@ -104,7 +104,8 @@ class Engine:
         polling = self._settings.polling_seconds
         self._queues = {
             "intake": DBOS.register_queue("intake", global_concurrency=20, polling_interval_sec=polling),
-            "onboarding": DBOS.register_queue("onboarding", global_concurrency=1, polling_interval_sec=polling),
+            # Nobody waits for it, and every look at a queue costs processor time.
+            "onboarding": DBOS.register_queue("onboarding", global_concurrency=1, polling_interval_sec=10 * polling),
             "tasks": DBOS.register_queue("tasks", polling_interval_sec=polling),
             "work": DBOS.register_queue(
                 "work",

@@ -32,6 +32,9 @@ _SETTINGS = (
     "uploadpack.allowAnySHA1InWant=true",
     "uploadpack.allowFilter=true",
     "safe.bareRepository=all",
+    # Over loopback a delta costs more than the bytes it saves.
+    "pack.window=0",
+    "pack.compression=1",
 )
 _REALM = {"WWW-Authenticate": 'Basic realm="GitHub"'}
 _UNAUTHORISED = Reply(raw=b"Repository not found.\n", status=401, media_type="text/plain", headers=_REALM)
