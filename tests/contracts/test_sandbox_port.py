@@ -70,6 +70,20 @@ async def test_a_file_above_the_limit_is_an_error_and_not_a_cut(sandbox):
         await sandbox.read("/tmp", limit=5)
 
 
+async def test_what_stands_in_the_way_inside_is_a_value_or_a_sandbox_lost(sandbox):
+    gone = await sandbox.run("true", timeout_seconds=30, cwd="/home/user/removed")
+    assert (gone.exit_code, gone.timed_out) == (126, False)
+    assert "'/home/user/removed' does not exist" in gone.stderr
+    plant = "echo x > /tmp/shut; chmod 0 /tmp/shut; ln -s /etc /tmp/etc; ln -s r /tmp/r"
+    await sandbox.run(plant, timeout_seconds=30, cwd=HOME)
+    for path in ("/tmp/shut", "/tmp/r", "/tmp/" + "x" * 300):
+        with pytest.raises(ValueError, match="not a file that can be read"):
+            await sandbox.read(path, limit=5)
+    for path in ("/tmp/etc/new", "/tmp/shut/x"):
+        with pytest.raises(SandboxLost, match="cannot be used any more"):
+            await sandbox.write(path, b"x")
+
+
 async def test_the_deadline_is_a_value_with_the_output_so_far(sandbox):
     result = await sandbox.run("echo begun; sleep 60", timeout_seconds=2, cwd=HOME)
     assert (result.timed_out, result.exit_code, result.stdout) == (True, 124, "begun\n")

@@ -1,7 +1,7 @@
 """Tells what differs from a tree, in a stream that cannot be cut or altered unseen."""
 
 # Paths are bytes here, as git has them; pathlib has no bytes.
-# ruff: noqa: PTH114
+# ruff: noqa: PTH103, PTH114
 
 from __future__ import annotations
 
@@ -62,6 +62,7 @@ def capture(place: Place, args: argparse.Namespace) -> dict[str, object]:
         base = parse_listing(place.read(f"listing-{args.tree}"))
     except OSError:
         raise Stop(3, rule="no_listing") from None
+    os.makedirs(place.work, exist_ok=True)
     os.chdir(place.work)
     listing = start_listing(place)
     disk = Disk(load_cache(place))

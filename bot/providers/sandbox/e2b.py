@@ -41,12 +41,18 @@ from bot.providers.sandbox.port import WORK, CommandResult, Sandbox, SandboxLost
 TIMED_OUT = 124
 """The exit code reported for a command that its deadline killed, as coreutils' `timeout` has it."""
 
+NOT_RUN = 126
+"""The exit code of a command that could not be started, as a shell has it."""
+
 _COMMAND_LINE_BYTES = 100_000
 _REQUEST_SECONDS = 30
 _CREATE_SECONDS = 60
 _SNAPSHOT_SECONDS = 300
 _BYTES_PER_SECOND = 1 << 20
 _BUSY_SECONDS = 10
+_OF_CONTENT = (SandboxException, InvalidArgumentException)
+"""Of exactly these types are errors that nothing but the sandbox's own content causes."""
+
 _SAID = 200
 
 
@@ -158,18 +164,21 @@ class _E2BSandbox:
         """See the port. The deadline is the server's; leaving early, for whatever reason, kills the command."""
         stdout, stderr, begun = Clip(output_bytes), Clip(output_bytes), time.monotonic()
         timed_out = False
-        with _told("the command could not be run"):
-            handle = await self._sandbox.commands.run(
-                await self._short(command),
-                background=True,
-                envs=dict(env or {}),
-                cwd=cwd,
-                timeout=timeout_seconds,
-                request_timeout=_REQUEST_SECONDS,
-                on_stdout=stdout.add,
-                on_stderr=stderr.add,
-                retain_output=False,
-            )
+        with _inside("the command could not be run"):
+            try:
+                handle = await self._sandbox.commands.run(
+                    await self._short(command),
+                    background=True,
+                    envs=dict(env or {}),
+                    cwd=cwd,
+                    timeout=timeout_seconds,
+                    request_timeout=_REQUEST_SECONDS,
+                    on_stdout=stdout.add,
+                    on_stderr=stderr.add,
+                    retain_output=False,
+                )
+            except InvalidArgumentException as refused:  # such as a work directory that a command before has removed
+                return CommandResult(NOT_RUN, "", f"{refused}\n", time.monotonic() - begun)
             try:
                 exit_code = await _exit_code(handle)
             except TimeoutException as error:
@@ -200,18 +209,20 @@ class _E2BSandbox:
     async def write(self, path: str, data: bytes) -> None:
         """See the port."""
         seconds = _REQUEST_SECONDS + len(data) / _BYTES_PER_SECOND
-        with _told(f"{path} could not be written"):
+        with _inside(f"{path} could not be written"):
             await self._sandbox.files.write(path, data, use_octet_stream=True, request_timeout=seconds)
 
     async def read(self, path: str, *, limit: int) -> bytes:
         """See the port."""
         data = bytearray()
-        with _told(f"{path} could not be read"):
+        with _inside(f"{path} could not be read"):
             try:
                 stream = await self._sandbox.files.read(path, format="stream", stream_idle_timeout=_REQUEST_SECONDS)
             except FileNotFoundException as error:
                 raise FileNotFoundError(path) from error
-            except InvalidArgumentException as error:
+            except SandboxException as error:
+                if type(error) not in _OF_CONTENT:
+                    raise
                 raise ValueError(f"{path} is not a file that can be read: {error}") from error
             async with stream:
                 async for chunk in stream:
@@ -278,6 +289,18 @@ async def _abandon(handle: AsyncCommandHandle[None]) -> None:
         await handle.disconnect()
     except (SandboxException, AuthenticationException, ServiceBusyException, httpx.TransportError):
         return
+
+
+@contextmanager
+def _inside(what: str) -> Iterator[None]:
+    """As `_told`. What runs inside may put anything in the way of a call, and a fresh sandbox has nothing there: it counts as lost."""
+    with _told(what):
+        try:
+            yield
+        except SandboxException as error:
+            if type(error) not in _OF_CONTENT:
+                raise
+            raise SandboxLost(f"{what}: the sandbox cannot be used any more ({error})") from error
 
 
 @contextmanager

@@ -276,6 +276,13 @@ async def test_a_pipe_in_the_place_of_a_file_is_refused(bench: Bench) -> None:
         await bench.capture()
 
 
+async def test_a_work_directory_that_was_removed_is_an_emptied_one(bench: Bench) -> None:
+    shutil.rmtree(bench.work)
+    with pytest.raises(DamagedResult, match="emptied|removes") as caught:
+        await bench.capture()
+    assert "Traceback" not in str(caught.value)
+
+
 async def test_too_much_is_refused_before_it_is_sent(bench: Bench) -> None:
     for number in range(5):
         bench.write(f"big{number}", b"x" * 900)
