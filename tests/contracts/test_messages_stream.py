@@ -26,7 +26,7 @@ from bot.emulators.anthropic import (
     running,
     scripted,
 )
-from tests.contracts.messages import LOOK, MARK, Json, Queued, answers, back, body, sdk, send, user, words
+from tests.contracts.messages import LOOK, MARK, Json, Queued, answers, assistant, back, body, sdk, send, user, words
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 BRAIN = Queued()
@@ -197,6 +197,15 @@ async def test_a_stop_sequence_ends_the_answer_before_it(client: anthropic.Async
     assert message.usage.output_tokens == 2
     BRAIN.says(Text("END"))
     assert (await send(client, body(stop_sequences=["END"]))).content == []
+
+
+async def test_a_paused_turn_is_gone_on_with_when_it_comes_back_as_it_was(client: anthropic.AsyncAnthropic) -> None:
+    BRAIN.says(Text("wait"), stop_reason="pause_turn")
+    paused = await send(client, body())
+    assert paused.stop_reason == "pause_turn"
+    with pytest.raises(anthropic.BadRequestError):
+        await send(client, body(user("hello"), assistant("wait!")))
+    assert (await send(client, body(user("hello"), back(paused)))).stop_reason == "end_turn"
 
 
 async def test_a_refusal_names_its_category(client: anthropic.AsyncAnthropic) -> None:

@@ -86,7 +86,7 @@ def _check_format(said: BrainAnswer, draft: Draft) -> None:
 
 
 def _as_shown(blocks: Sequence[Spoken], draft: Draft) -> list[Spoken]:
-    """With thinking off nothing is thought; text between tool calls comes back as thinking (but for `disabled`)."""
+    """With thinking off nothing is thought, and no text is empty; text between tool calls comes back as thinking (but for `disabled`)."""
     kind = draft.thinking["type"]
     between = kind != "disabled" and any(True for _ in draft.turns[-1].of("tool_result"))
     calls = [i for i, b in enumerate(blocks) if isinstance(b, ToolUse)]
@@ -94,6 +94,8 @@ def _as_shown(blocks: Sequence[Spoken], draft: Draft) -> list[Spoken]:
     shown: list[Spoken] = []
     for i, block in enumerate(blocks):
         if isinstance(block, Thinking) and kind != "adaptive":
+            continue
+        if isinstance(block, Text) and not block.text.strip():
             continue
         muffled = isinstance(block, Text) and between and i < last_call
         shown.append(Thinking(block.text) if muffled and isinstance(block, Text) else block)

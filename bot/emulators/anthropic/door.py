@@ -56,6 +56,7 @@ class Visit:
             policy=state.policy,
             ruler=state.ruler,
             remembered=state.remembered,
+            paused=state.paused,
             tolerated=self.entry.tolerated,
         )
 

@@ -13,7 +13,7 @@ from bot.emulators.anthropic.prefix import breakpoints, chain, render
 from bot.emulators.anthropic.ruler import FRAMING
 from bot.emulators.anthropic.rules.table import validate
 from bot.emulators.anthropic.state import State
-from bot.emulators.anthropic.wire import Draft, Json, Surface
+from bot.emulators.anthropic.wire import Draft, Json, Surface, spoken
 
 _BINDING_BETA = "thinking-binding-controls-2026-08-01"
 
@@ -61,6 +61,8 @@ def accept(state: State, draft: Draft, *, request_id: str, path: str, index: int
     state.bill.charges.append(charge)
     state.bill.saw(zip(prompt.hashes, (p.tokens for p in prompt.positions), strict=True))
     _remember(state, answer)
+    if answer.stop_reason == "pause_turn":
+        state.paused.add(spoken(answer.content))
     message = _message(draft, answer, charge)
     if draft.body.get("diagnostics") is not None:
         message["diagnostics"] = _diagnose(state, draft, prompt, account, charge.message_id)

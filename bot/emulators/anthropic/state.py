@@ -104,6 +104,7 @@ class State:
     log: list[LogEntry] = field(default_factory=list)
     fingerprints: dict[str, Fingerprint] = field(default_factory=dict)
     remembered: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    paused: set[str] = field(default_factory=set)
     batches: dict[str, "Batch"] = field(default_factory=dict)
     closing: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -129,5 +130,5 @@ class State:
         self.bill.charges.clear()
         self.bill.prefixes.clear()
         self.faults.waiting.clear()
-        for store in (self.log, self.fingerprints, self.remembered, self.batches):
+        for store in (self.log, self.fingerprints, self.remembered, self.paused, self.batches):
             store.clear()

@@ -1,7 +1,7 @@
 """What arrives: the request as judged by the rules, its messages as merged turns, and canonical JSON."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -67,6 +67,8 @@ class Draft:
     policy: Policy
     ruler: Ruler
     remembered: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    paused: Collection[str] = frozenset()
+    """Turns that were paused: they come back as the end of a conversation, and are gone on with."""
     tolerated: list[str] = field(default_factory=list)
     """What strict mode would have refused; lenient mode lets it pass and says so in the log."""
 
@@ -115,6 +117,11 @@ class Draft:
 def canonical(value: object) -> str:
     """Compact JSON in the key order that was received: order is part of the bytes."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def spoken(blocks: Iterable[Json]) -> str:
+    """A turn as one text, to know it again when it comes back: the order of a block's keys is the client's."""
+    return canonical([dict(sorted(unmarked(block).items())) for block in blocks])
 
 
 def unmarked(block: Json) -> Json:

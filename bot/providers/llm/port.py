@@ -101,9 +101,12 @@ class ToolCall:
     arguments: str
 
 
+_NOTHING = '{"role":"assistant","content":[]}'
+
+
 @dataclass(frozen=True, slots=True)
 class ModelTurn:
-    """One assistant turn. `message` is what must be appended to the log, unchanged."""
+    """One assistant turn. `message` is the answer as it came; the log takes `said`, unchanged."""
 
     message: Message
     message_id: str
@@ -115,6 +118,11 @@ class ModelTurn:
     refusal: str = ""
     cache_miss: str = ""
     """Reason of a cache miss as the service diagnosed it; empty when there was none."""
+
+    @property
+    def said(self) -> tuple[Message, ...]:
+        """What the log takes: nothing of an empty answer, as the service takes no empty message back (V12)."""
+        return () if self.message.json == _NOTHING else (self.message,)
 
 
 class ModelBusy(Transient):

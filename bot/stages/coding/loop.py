@@ -82,10 +82,10 @@ def next_move(turn: ModelTurn, progress: Progress, limits: Limits) -> Move:
             pass
     if progress.calls >= limits.calls:
         return GiveUp(f"The step was not finished after {limits.calls} model calls.")
-    if turn.stop is StopReason.PAUSE_TURN:
-        return Resume()
     if turn.tool_calls:
         return UseTools(turn.tool_calls)
+    if turn.stop is StopReason.PAUSE_TURN:
+        return Resume()
     if progress.silent >= limits.silent_turns:
         return GiveUp("The model stopped working without finishing the step.")
     return Nudge(_UNFINISHED)

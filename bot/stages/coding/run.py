@@ -142,7 +142,7 @@ class _Worker:
                 self.wider = self.work.conversation.max_tokens * 2
                 self.progress = replace(self.progress, capped=self.progress.capped + 1)
                 continue
-            self.log.append(turn.message)
+            self.log.extend(turn.said)
             self.previous, self.wider = turn.message_id, None
             match move:
                 case GiveUp():
@@ -191,7 +191,8 @@ class _Worker:
         """Execute a turn's calls; `finish` is answered last, by the check. Returns the result when the step is over."""
         finish = next((call for call in calls if call.name == "finish"), None)
         others = tuple(call for call in calls if call.name != "finish")
-        answers: dict[str, ToolAnswer] = {}
+        more = (call.id for call in calls if call.name == "finish" and call is not finish)
+        answers = {name: ToolAnswer(name, texts.ONE_FINISH, is_error=True) for name in more}
         for index, group in enumerate(grouped(others, FAMILIES)):
             used = await self._execute(index, group)
             self.tree = used.tree

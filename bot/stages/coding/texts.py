@@ -12,6 +12,9 @@ NOTHING_CHANGED = Failure(
     "empty:step",
 )
 
+ONE_FINISH = "finish was called twice; the first call is the one that counts."
+"""For the model: every call of a turn has to be answered."""
+
 _RETRY = "Reply `/agent retry` to try again, or take over from the branch."
 
 

@@ -67,7 +67,7 @@ async def run(work: PlanningWork, *, journal: Journal, model: LanguageModel) -> 
             return Planned(outcome)
         faults = outcome.faults
         previous = asked.turn.message_id
-        log += [asked.turn.message, _user(render("bot.stages.planning", "faults.md.j2", faults=faults))]
+        log += [*asked.turn.said, _user(render("bot.stages.planning", "faults.md.j2", faults=faults))]
     return Planned(None, texts.unusable(faults))
 
 

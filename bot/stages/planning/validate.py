@@ -53,7 +53,11 @@ def validate(answer: str, existing: frozenset[str]) -> Plan | PlanFaults:
     """
     try:
         given = _Plan.model_validate(whole_json(answer))
-    except (ValueError, ValidationError) as error:
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_input=False)[:5]
+        told = "; ".join(f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in found)
+        return PlanFaults((f"The answer does not have the required form: {told[:400]}.",))
+    except ValueError as error:
         return PlanFaults((f"The answer does not have the required form: {str(error)[:400]}",))
     faults = (*_counts(given), *_ids(given), *_files(given, existing))
     if faults:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from bot.emulators.anthropic.refusals import Refusal
 from bot.emulators.anthropic.rules.fields import EFFORT, OBJECT, fit
-from bot.emulators.anthropic.wire import Draft, Json, Placed, Turn, content_blocks, system_blocks
+from bot.emulators.anthropic.wire import Draft, Json, Placed, Turn, content_blocks, spoken, system_blocks
 
 _ROLES = frozenset({"user", "assistant", "system"})
 _SERVER_ENDS = frozenset({"server_tool_use"})
@@ -65,9 +65,10 @@ def _message_effort(draft: Draft) -> None:
 
 
 def no_prefill(draft: Draft) -> None:
-    """V11."""
+    """V11: but a turn that was paused is sent back as it is, to be gone on with."""
     last = draft.turns[-1]
-    if last.role == "assistant" and not _ends_in_server_tool(last):
+    paused = spoken(content_blocks(draft.body["messages"][-1]["content"])) in draft.paused
+    if last.role == "assistant" and not _ends_in_server_tool(last) and not paused:
         raise Refusal(
             "This model does not support assistant message prefill. The conversation must end with a user message."
         )
