@@ -278,7 +278,7 @@ async def test_a_pipe_in_the_place_of_a_file_is_refused(bench: Bench) -> None:
 
 async def test_a_work_directory_that_was_removed_is_an_emptied_one(bench: Bench) -> None:
     shutil.rmtree(bench.work)
-    with pytest.raises(DamagedResult, match="emptied|removes") as caught:
+    with pytest.raises(DamagedResult, match="emptied") as caught:
         await bench.capture()
     assert "Traceback" not in str(caught.value)
 
