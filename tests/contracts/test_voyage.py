@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 from array import array
 from collections.abc import AsyncIterator
@@ -97,6 +98,35 @@ async def test_an_unknown_argument_is_refused(endpoint: Endpoint) -> None:
     async with httpx.AsyncClient(headers={"authorization": f"Bearer {endpoint.api_key}"}) as plain:
         answer = await plain.post(f"{endpoint.url}/v1/embeddings", json=body)
     assert (answer.status_code, list(answer.json())) == (400, ["detail"])
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"input_type": ["query"]},
+        {"encoding_format": {}},
+        {"output_dimension": 1024.0},
+        {"output_dimension": [256]},
+        {"output_dtype": []},
+        {"truncation": "yes"},
+        {"model": []},
+        {"input": {}},
+        {"input": [["x"]]},
+        {"input": "\ud800"},
+    ],
+)
+async def test_values_of_another_type_are_refused_and_cost_nothing(endpoint: Endpoint, odd: dict[str, Any]) -> None:
+    body = {"input": "x", "model": "voyage-code-4", **odd}
+    async with httpx.AsyncClient(headers={"authorization": f"Bearer {endpoint.api_key}"}) as plain:
+        answer = await plain.post(f"{endpoint.url}/v1/embeddings", content=json.dumps(body).encode())
+        assert (answer.status_code in {400, 422}, list(answer.json())) == (True, ["detail"])
+        deep = await plain.post(f"{endpoint.url}/v1/embeddings", content=b"[" * 50_000)
+        assert deep.status_code == 422
+        for order in (b'{"advance": NaN}', b'{"set": 1e400}', b"[1]", b"{"):
+            assert (await plain.post(f"{endpoint.url}/_stand-in/clock", content=order)).status_code == 400
+        wrong = b'{"kind": "delay", "seconds": "long"}'
+        assert (await plain.post(f"{endpoint.url}/_stand-in/faults", content=wrong)).status_code == 400
+    assert endpoint.state.charges == []
 
 
 async def test_another_key_is_refused(endpoint: Endpoint) -> None:

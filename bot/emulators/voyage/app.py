@@ -4,6 +4,7 @@ import asyncio
 import json
 import uuid
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import Any
 
 from starlette.applications import Starlette
@@ -69,10 +70,13 @@ async def _late(state: State, fault: Fault) -> None:
 
 
 def _parsed(raw: bytes) -> Any:
+    """None for what is not JSON in Unicode: lone surrogates are what Python takes and the service does not."""
     try:
-        return json.loads(raw)
-    except ValueError:
+        document = json.loads(raw)
+        json.dumps(document, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
         return None
+    return document
 
 
 def _control(state: State) -> list[Route]:
@@ -94,10 +98,12 @@ def _control(state: State) -> list[Route]:
     async def clock(request: Request) -> Response:
         try:
             document = json.loads(await request.body())
-            state.offset += float(document["set"]) - state.now() if "set" in document else 0.0
-            state.offset += float(document.get("advance", 0))
-        except (ValueError, TypeError, AttributeError) as error:
+            moment = float(document["set"]) if "set" in document else state.now()
+            moment += float(document.get("advance", 0))
+            datetime.fromtimestamp(moment, UTC)
+        except (ValueError, TypeError, AttributeError, OverflowError) as error:
             return JSONResponse({"error": str(error)}, 400)
+        state.offset += moment - state.now()
         return JSONResponse({"now": state.now()})
 
     async def reset(_: Request) -> Response:

@@ -48,7 +48,10 @@ def accept(body: Any, config: Config) -> Order:
     dimension, dtype = _shape(body, model)
     texts = _texts(body.get("input"))
     counts = [config.tokens(t) for t in texts]
-    if body.get("truncation", True):
+    truncation = body.get("truncation", True)
+    if not isinstance(truncation, bool):
+        raise RefusedError("truncation must be a boolean")
+    if truncation:
         counts = [min(c, model.context) for c in counts]
     elif max(counts) > model.context:
         raise RefusedError(f"A text exceeds the model's maximum context length of {model.context} tokens.")
@@ -62,15 +65,16 @@ def accept(body: Any, config: Config) -> Order:
 
 
 def _shape(body: Json, model: Model) -> tuple[int, str]:
-    if body.get("input_type") not in {None, "query", "document"}:
+    if body.get("input_type") not in (None, "query", "document"):
         raise RefusedError("input_type must be one of null, 'query', 'document'")
-    dimension = body.get("output_dimension") or model.dimensions[0]
-    if dimension not in model.dimensions:
+    asked = {name: body[name] for name in ("output_dimension", "output_dtype") if body.get(name) is not None}
+    dimension = asked.get("output_dimension", model.dimensions[0])
+    if not isinstance(dimension, int) or dimension not in model.dimensions:
         raise RefusedError(f"output_dimension must be one of {sorted(model.dimensions)}")
-    dtype = body.get("output_dtype") or "float"
+    dtype = asked.get("output_dtype", "float")
     if dtype not in _DTYPES:
         raise RefusedError(f"output_dtype must be one of {', '.join(_DTYPES)}")
-    if body.get("encoding_format") not in {None, "base64"}:
+    if body.get("encoding_format") not in (None, "base64"):
         raise RefusedError("encoding_format must be null or 'base64'")
     return dimension, dtype
 

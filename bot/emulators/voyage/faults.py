@@ -1,9 +1,11 @@
 """Faults to order: an error status, a delay, or no answer at all."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
+
+from pydantic import TypeAdapter
 
 
 class Kind(StrEnum):
@@ -27,10 +29,13 @@ class Fault:
     times: int = 1
 
 
+_FAULT = TypeAdapter(Fault)
+
+
 def parsed(document: Mapping[str, Any]) -> Fault:
-    """From the control surface's JSON; raises ValueError for an unknown kind or key."""
+    """From the control surface's JSON; raises ValueError for an unknown kind or key, or a value of the wrong type."""
     try:
-        return Fault(**{**document, "kind": Kind(document["kind"])})
+        return _FAULT.validate_python(asdict(Fault(**{**document, "kind": Kind(document["kind"])})))
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a fault: {error}") from error
 
