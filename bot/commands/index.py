@@ -36,7 +36,7 @@ LONGEST_QUERY = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What DIR is: `git` when it is a clone with a commit."""
+    """What DIR is: `git` when it is a clone, or a bare repository."""
 
     root: Path
     home: Path
@@ -56,7 +56,8 @@ def place_of(directory: Path, home: Path) -> Place:
     if not directory.is_dir():
         raise UserError(f"{directory} is no directory.", "Give a git repository or a folder.")
     root = directory.resolve()
-    return Place(root, home / "index", (root / ".git").exists())
+    bare = all((root / part).exists() for part in ("HEAD", "objects", "refs"))
+    return Place(root, home / "index", bare or (root / ".git").exists())
 
 
 def query_of(given: str) -> str:

@@ -11,8 +11,10 @@ _ENDINGS = "|".join(sorted((re.escape(ending) for ending in LANGUAGE_OF), key=le
 _PATH = re.compile(rf"(?<![\w.])((?:[\w.@~+-]*[\\/])*[\w.@+-]+\.(?:{_ENDINGS}))\b(?![\w(])", re.IGNORECASE)
 _FOLDERED = re.compile(r"(?<![\w.:/])((?:[\w.-]+/)+[\w-]+)(?![\w/])")
 _PY_FRAME = re.compile(r'File "([^"\n]+)", line (\d+)(?:, in ([\w<>]+))?')
-_JS_FRAME = re.compile(r"\bat (?:async )?(?:([\w.$<>\[\] ]+) )?\(?((?:file://)?[^\s():]+\.[cm]?[jt]sx?):(\d+)")
-_JAVA_FRAME = re.compile(r"\bat ([\w.$]+)\.([\w$<>]+)\((\w+\.(?:java|kt|scala)):(\d+)\)")
+_JS_FRAME = re.compile(
+    r"\bat (?:async )?(?:([\w.$<>\[\] ]{1,120}) )?\(?((?:file://)?[^\s():]{1,400}\.[cm]?[jt]sx?):(\d+)"
+)
+_JAVA_FRAME = re.compile(r"\bat ([\w.$]{1,300})\.([\w$<>]{1,100})\((\w+\.(?:java|kt|scala)):(\d+)\)")
 _LINE = re.compile(rf"((?:[\w.@~+-]*/)*[\w.@+-]+\.(?:{_ENDINGS})):(\d+)")
 _DOTTED = re.compile(r"(?<![\w./@])([A-Za-z_]\w*(?:(?:\.|::|#)[A-Za-z_]\w*)+)")
 _TICKED = re.compile(r"`{1,2}([^`\n]{2,160})`{1,2}")
@@ -21,6 +23,8 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w{2,}")
 _CODE_LIKE = re.compile(r"\w_\w|[a-z0-9][A-Z]|^[A-Z]{2,}[a-z]|^_+\w")
 _FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _MOST = 400
+_DATA = re.compile(r"[\w.@~+/\\-]{300,}")
+"""Runs of a task that no person wrote: patterns that may begin anywhere in one would take quadratic time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,7 @@ class Mentions:
 
 def read(text: str) -> Mentions:
     """The mentions of a task; at most 400 of a kind."""
+    text = _DATA.sub(" ", text)
     title, _, _ = text.strip().partition("\n")
     frames = _frames(text)
     paths = [found.replace("\\", "/") for found in _PATH.findall(text)]

@@ -1,0 +1,93 @@
+"""`pullwright search` and `context` on places that are no ordinary repository, and with tasks that are no ordinary text."""
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bot.commands import index
+from bot.domain.errors import UserError
+from bot.settings import Settings
+from tests.unit.retrieval.test_index import PROJECT, put
+from tests.unit.retrieval.test_service import git
+
+TASK = "The rate limiter forgets keys"
+
+
+def asked(tmp_path: Path, directory: Path, query: str = TASK) -> list[str]:
+    """Paths found, best first; the context is asked for, too."""
+    settings = Settings(home=tmp_path / "home", VOYAGE_API_KEY="")
+    assert index.context(directory, query, 1000, settings) == index.context(directory, query, 1000, settings)
+    return [one.path for one in index.search(directory, query, settings)]
+
+
+def repository(root: Path) -> Path:
+    put(root, PROJECT)
+    git(root, "init", "-q")
+    git(root, "add", ".")
+    git(root, "commit", "-qm", "one")
+    return root
+
+
+def test_a_clone_a_bare_repository_and_a_folder_of_the_same_files_answer_alike(tmp_path: Path):
+    clone = repository(tmp_path / "clone")
+    subprocess.run(["git", "clone", "-q", "--bare", str(clone), str(tmp_path / "bare")], check=True)
+    folder = put(tmp_path / "folder", PROJECT)
+    found = [asked(tmp_path, place) for place in (clone, tmp_path / "bare", folder)]
+    assert found[0][0] == "app/limits.py"
+    assert found[0] == found[1] == found[2]
+
+
+def test_a_repository_without_a_commit_is_said_to_need_one(tmp_path: Path):
+    (tmp_path / "unborn").mkdir()
+    git(tmp_path / "unborn", "init", "-q")
+    with pytest.raises(UserError, match="Cannot read the HEAD"):
+        asked(tmp_path, tmp_path / "unborn")
+
+
+def test_an_empty_folder_and_an_empty_commit_have_nothing_to_find(tmp_path: Path):
+    (tmp_path / "none").mkdir()
+    assert asked(tmp_path, tmp_path / "none") == []
+    git(tmp_path / "none", "init", "-q")
+    git(tmp_path / "none", "commit", "-qm", "nothing", "--allow-empty")
+    assert asked(tmp_path, tmp_path / "none") == []
+
+
+@pytest.mark.parametrize("name", ["gone", "file.py"])
+def test_what_is_no_directory_is_said_to_be_none(tmp_path: Path, name: str):
+    (tmp_path / "file.py").write_text("x = 1\n")
+    with pytest.raises(UserError, match="is no directory"):
+        asked(tmp_path, tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("the and of", None),
+        ("退款", "pay/zh.py"),
+        ("why does 退款 fail 😀", "pay/zh.py"),
+        ("😀", None),
+        ("\0\ud800 RateLimiter", "app/limits.py"),
+        (f"RateLimiter {'x' * 1_000_000}", "app/limits.py"),
+        (f"RateLimiter {' '.join(str(n) for n in range(100_000))}", "app/limits.py"),
+    ],
+)
+def test_a_task_may_be_any_text(tmp_path: Path, query: str, first: str | None):
+    root = put(tmp_path / "tree", {**PROJECT, "pay/zh.py": "def 退款():\n    pass\n"})
+    assert next(iter(asked(tmp_path, root, query)), None) == first
+
+
+@pytest.mark.parametrize("given", ["", " \n\t"])
+def test_an_empty_task_is_refused(given: str):
+    with pytest.raises(UserError, match="The query is empty"):
+        index.query_of(given)
+
+
+def test_a_task_of_standard_input_is_cut_and_need_not_be_utf8(monkeypatch: pytest.MonkeyPatch):
+    given = io.TextIOWrapper(io.BytesIO(b"\xff rate" + b"x" * 2_000_000))
+    monkeypatch.setattr(sys, "stdin", given)
+    found = index.query_of("-")
+    assert found.startswith("\N{REPLACEMENT CHARACTER} rate")
+    assert len(found) == index.LONGEST_QUERY
