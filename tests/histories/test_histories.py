@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from tests.histories.run import chunk
 from tests.histories.stage import Mutant, shipped, staged
 
 SEEDS = range(12)
+Note = Callable[[str, object], None]
 
 
 @pytest.fixture(scope="module")
@@ -50,11 +51,12 @@ async def acted(mutant: Mutant, mode: LandingMode, script: Script, policies: Pol
 
 @pytest.mark.parametrize(("mutant", "mode", "script"), MUTANTS, ids=[mutant.name for mutant, _, _ in MUTANTS])
 async def test_a_gate_broken_on_purpose_is_found_out(
-    mutant: Mutant, mode: LandingMode, script: Script, policies: Policies, tmp_path: Path
+    mutant: Mutant, mode: LandingMode, script: Script, policies: Policies, tmp_path: Path, record_property: Note
 ):
     await acted(Mutant(), mode, script, policies, tmp_path / "whole")
     with pytest.raises(Violation):
         await acted(mutant, mode, script, policies, tmp_path / "broken")
+    record_property("control", f"a gate that {mutant.name} is found out")
 
 
 FILES = st.fixed_dictionaries(

@@ -1,5 +1,6 @@
 """`kill -9` just when GitHub or the model has done what was asked and only the answer is missing; the story lands all the same."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from tests import postgres
@@ -19,11 +20,14 @@ ON_POSTGRES = {
 }
 
 
-async def test_a_story_lands_once_though_answers_to_its_writes_are_lost(tmp_path: Path):
+async def test_a_story_lands_once_though_answers_to_its_writes_are_lost(
+    tmp_path: Path, record_property: Callable[[str, object], None]
+):
     lightning = Lightning(When.AFTER, ON_SQLITE.__contains__)
     report = await story(lightning, StepBrain(), tmp_path, FILES)
     assert report.wrong == ()
     assert set(lightning.struck) == ON_SQLITE
+    record_property("control", f"the process was killed at {len(ON_SQLITE)} points after the effect")
 
 
 async def test_a_story_lands_once_on_postgresql_too(tmp_path: Path):
