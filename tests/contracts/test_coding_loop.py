@@ -122,6 +122,7 @@ ODD_CALLS: dict[str, Sequence[ToolUse]] = {
     "arguments of other types": (ToolUse("edit", {"path": 1}), ToolUse("run", {}), ToolUse("search", {"pattern": []})),
     "arguments nobody asked for": (ToolUse("search", {"pattern": "a", "colour": "red"}),),
     "the same call twice": (ToolUse("search", {"pattern": "a"}), ToolUse("search", {"pattern": "a"})),
+    "ids used twice": (ToolUse("search", {"pattern": "a"}, "t1"), ToolUse("search", {"pattern": "b"}, "t1")),
     "the same call for ever": (ToolUse("search", {"pattern": "a"}),),
 }
 

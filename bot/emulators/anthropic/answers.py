@@ -44,7 +44,7 @@ def compose(said: BrainAnswer, draft: Draft, sealer: Sealer, *, prompt_tokens: i
     """Shape, sign and cut an answer; sealing goes block by block because each seal covers what stands before it."""
     _check_format(said, draft)
     blocks, sequence = _stopped(said.blocks, draft.body.get("stop_sequences") or ())
-    spoken = _as_shown(blocks, draft)
+    spoken = _named(_as_shown(blocks, draft), draft)
     weights = [_weight(draft, block) for block in spoken]
     room = draft.model.window - prompt_tokens
     cap = min(int(draft.body["max_tokens"]), room)
@@ -102,6 +102,20 @@ def _as_shown(blocks: Sequence[Spoken], draft: Draft) -> list[Spoken]:
     return shown
 
 
+def _named(blocks: Sequence[Spoken], draft: Draft) -> list[Spoken]:
+    """Every call with an id of its own: one that the brain insists on, unless the conversation has it already."""
+    taken = {placed.block["id"] for turn in draft.turns for placed in turn.of("tool_use")}
+    named: list[Spoken] = []
+    for block in blocks:
+        if isinstance(block, ToolUse):
+            wanted = block.id if block.id and block.id not in taken else f"toolu_{uuid.uuid4().hex[:24]}"
+            taken.add(wanted)
+            named.append(ToolUse(block.name, block.input, wanted))
+        else:
+            named.append(block)
+    return named
+
+
 def _weight(draft: Draft, block: Spoken) -> int:
     match block:
         case Text(text):
@@ -134,8 +148,7 @@ def _piece(block: Spoken, weight: int, draft: Draft, sealer: Sealer) -> Piece:
             shown = text if draft.thinking.get("display") == "summarized" else ""
             seal = sealer.seal(shown, weight)
             return Piece({"type": "thinking", "thinking": shown, "signature": seal}, weight)
-        case ToolUse(name, arguments, given):
-            call = given or f"toolu_{uuid.uuid4().hex[:24]}"
+        case ToolUse(name, arguments, call):
             raw = canonical(dict(arguments))
             return Piece({"type": "tool_use", "id": call, "name": name, "input": dict(arguments)}, weight, raw)
 
@@ -148,7 +161,6 @@ def _unfinished(block: Spoken, allowed: int, draft: Draft) -> list[Piece]:
             return [Piece({"type": "text", "text": kept}, allowed)] if kept.strip() else []
         case Thinking():
             return []
-        case ToolUse(name, arguments, given):
-            call = given or f"toolu_{uuid.uuid4().hex[:24]}"
+        case ToolUse(name, arguments, call):
             raw = draft.ruler.fitting(canonical(dict(arguments)), max(0, allowed - CALL_TOKENS))
             return [Piece({"type": "tool_use", "id": call, "name": name, "input": {}}, allowed, raw)]

@@ -22,7 +22,7 @@ class Thinking:
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """A call of a tool; the id is the service's to choose unless the brain insists."""
+    """A call of a tool; the id is the service's to choose unless the brain insists on one that is not taken."""
 
     name: str
     input: Mapping[str, Any]
