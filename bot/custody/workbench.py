@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -76,6 +77,15 @@ class Workbench:
         change = await capture(self._mirror, self._sandbox, self._base)
         self._tree = change.tree
         return change
+
+    @asynccontextmanager
+    async def aside(self) -> AsyncIterator[Sandbox]:
+        """A second sandbox, in which nothing of the repository has run or will: no files of it, no set-up, no way out."""
+        sandbox = await self._create(self._settings.template, ())
+        try:
+            yield sandbox
+        finally:
+            await sandbox.kill()
 
     def disturbed(self) -> None:
         """Say that the sandbox may no longer hold its tree, so that the next act starts from a fresh one."""

@@ -113,13 +113,18 @@ class Verifier:
     scanner: Scanner
     checks: Checks
 
-    async def check(self, sandbox: Sandbox, change: Change, *, command: str | None = None) -> Verdict:
-        """Tests, scan and suppressions on the files as they stand in this sandbox, which must hold `change.tree`."""
+    async def check(
+        self, sandbox: Sandbox, change: Change, *, command: str | None = None, aside: Sandbox | None = None
+    ) -> Verdict:
+        """Tests, scan and suppressions on the files as they stand in this sandbox, which must hold `change.tree`.
+
+        The scan runs `aside` where there is such a sandbox, because tests could reach for what it reads and writes.
+        """
         settings = self.checks.settings
         test = command or settings.test or "true"
         before, after = await self._contents(change)
         (scan, scan_failures), tests = await asyncio.gather(
-            self._scan(sandbox, before, after), run_tests(sandbox, test, settings.test_timeout_seconds)
+            self._scan(aside or sandbox, before, after), run_tests(sandbox, test, settings.test_timeout_seconds)
         )
         tests = aligned(self.checks.baseline, tests)
         failures = (
@@ -134,13 +139,14 @@ class Verifier:
     async def verify(
         self, bench: Workbench, change: Change, after: Callable[[Sandbox], Awaitable[None]] | None = None
     ) -> tuple[Verdict, VerifiedChange | None]:
-        """The full check in a sandbox of its own that was filled from `change.tree`; the proof only when all passed.
+        """The full check in a sandbox of its own that was filled from `change.tree`, the scan in a second one; the proof only when all passed.
 
         `after` is run in it once everything passed.
         """
 
         async def work(sandbox: Sandbox) -> Verdict:
-            verdict = await self.check(sandbox, change)
+            async with bench.aside() as aside:
+                verdict = await self.check(sandbox, change, aside=aside)
             if verdict.passed and after is not None:
                 await after(sandbox)
             return verdict
