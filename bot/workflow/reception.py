@@ -1,8 +1,8 @@
 """The desk behind the door: stores what comes, so that it can be acknowledged, and gives a workflow to what something follows from.
 
 Deliveries come in bursts, and most lead to nothing (somebody talks, somebody pushes elsewhere). A workflow for each would take the
-time in which GitHub waits for its answers, so the desk looks first: at several together, and only while nobody waits for an answer or
-after a second of that. What a crash leaves here is stored and unfinished: the sweep finds it.
+time in which GitHub waits for its answers, so the desk looks first: at several together, in a moment in which nothing comes, or
+a few each second without one. What a crash leaves here is stored and unfinished: the sweep finds it.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ log = structlog.get_logger()
 _BLIND_SECONDS = 30.0
 """For so long nothing is looked at after GitHub did not say who we are: the workflows wait for it in their own time."""
 
-_PAUSE, _PAUSES = 0.02, 50
-"""What comes within one pause is looked at together; while answers are waited for there are more of them, but not more than these."""
+_PAUSE, _PAUSES = 0.05, 20
+"""A pause in which nothing comes is a lull, for all that waits; after so many without one, a few are looked at."""
 
 _TOGETHER = 64
-"""So many at most are looked at, and finished in one transaction, before the next pause."""
+"""So many at most are looked at without a lull, and finished in one transaction."""
 
-_HELD_BYTES = 16 * 1024 * 1024
+_HELD_BYTES = 8 * 1024 * 1024
 """Bodies kept at hand until they are looked at; those beyond are read from the store again."""
 
 
@@ -55,6 +55,9 @@ class _Held:
         self._line.append(delivery.id)
         self._some.set()
 
+    def __len__(self) -> int:
+        return len(self._line)
+
     async def some(self) -> None:
         """Returns when something waits."""
         await self._some.wait()
@@ -62,9 +65,10 @@ class _Held:
     def next(self) -> tuple[DeliveryId, Delivery | None] | None:
         """The one that waits longest, without its body when there was no room for it; None when nothing waits."""
         if not self._line:
-            self._some.clear()
             return None
         identifier = self._line.popleft()
+        if not self._line:
+            self._some.clear()
         delivery = self._bodies.pop(identifier, None)
         self._room += len(delivery.body) if delivery is not None else 0
         return identifier, delivery
@@ -81,7 +85,7 @@ class Reception:
         self._forges = forges
         self._queue = queue
         self._blind_until = 0.0
-        self._storing = 0
+        self._storing = self._arrived = 0
         self._held = _Held()
         self.waiting: set[DeliveryId] = set()
         """What is stored and not looked at yet."""
@@ -89,6 +93,7 @@ class Reception:
     async def accept(self, delivery: Delivery) -> bool:
         """True once it is stored; False for one that is here already."""
         self._storing += 1
+        self._arrived += 1
         try:
             fresh = await self._services.deliveries.accept(delivery)
         finally:
@@ -102,14 +107,18 @@ class Reception:
         """Look at what waits, in its order. A fault ends it; whoever runs it begins it anew, and the sweep finds what it left."""
         while True:
             await self._held.some()
-            await self._lull()
-            await self._look_at_some()
+            waiting = len(self._held) if await self._lull() else _TOGETHER
+            for _ in range(0, waiting, _TOGETHER):
+                await self._look_at_some()
 
-    async def _lull(self) -> None:
+    async def _lull(self) -> bool:
+        """Whether nothing came for a moment. Answers go first: each look would keep one waiting."""
         for _ in range(_PAUSES):
+            before = self._arrived
             await asyncio.sleep(_PAUSE)
-            if not self._storing:
-                return
+            if self._arrived == before and not self._storing:
+                return True
+        return False
 
     async def _look_at_some(self) -> None:
         """A fault costs only the delivery it came with: what was decided before is finished, what comes after goes on waiting."""
