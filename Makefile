@@ -53,11 +53,10 @@ gate-histories: setup ## N random histories of the gate: seeds and counts as JSO
 scenarios: setup test-tools
 	@$(PYTEST) -m "not real" tests/scenarios
 
-# One run of all parts, so that no processor waits for the slowest file of each; the longest stories come first.
+# One run of all parts, so that no processor waits for the slowest file of each; tests/conftest.py says what comes first.
 test: lint types test-tools ## Everything CI runs
 	@$(BIN)/lint-imports --no-cache
-	@$(PYTEST) -n 3 --no-loadscope-reorder -m "not real" tests/scenarios/test_real_projects.py tests/scenarios/test_crash.py \
-	  tests/scenarios tests/contracts tests/attacks tests/histories tests/unit tests/architecture
+	@$(PYTEST) -n 3 --no-loadscope-reorder -m "not real" tests
 
 crash: setup ## N stories (20), the product killed at random requests: strikes and faults as JSON
 	@$(BIN)/python -m tests.scenarios.storms $(or $(N),20) --first $(or $(FIRST),0)

@@ -61,6 +61,8 @@ def server() -> Iterator[str]:
             url = f"postgresql://{_OWNER}@127.0.0.1:{port}/postgres"
             _wait(url, running, root / "log")
             yield url
+            if running.poll() is not None:
+                raise RuntimeError(f"PostgreSQL ended by itself:\n{_told(root / 'log')}")
         finally:
             running.terminate()
             running.wait(_SECONDS)
@@ -98,7 +100,11 @@ def _wait(url: str, running: subprocess.Popen[bytes], log: Path) -> None:
             time.sleep(0.1)
         else:
             return
-    raise RuntimeError(f"PostgreSQL did not start:\n{log.read_text('utf-8', 'replace')[-2000:]}")
+    raise RuntimeError(f"PostgreSQL did not start:\n{_told(log)}")
+
+
+def _told(log: Path) -> str:
+    return log.read_text("utf-8", "replace")[-2000:]
 
 
 def _user() -> str | None:

@@ -21,7 +21,6 @@ _TICKED = re.compile(r"`{1,2}([^`\n]{2,160})`{1,2}")
 _CALL = re.compile(r"\b([A-Za-z_]\w{2,})\(")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w{2,}")
 _CODE_LIKE = re.compile(r"\w_\w|[a-z0-9][A-Z]|^[A-Z]{2,}[a-z]|^_+\w")
-_FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _MOST = 400
 _DATA = re.compile(r"[\w.@~+/\\-]{300,}")
 """Runs of a task that no person wrote: patterns that may begin anywhere in one would take quadratic time."""
@@ -38,10 +37,9 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Mentions:
-    """Everything in order of first appearance, without repetition. `prose` is the text without fenced code."""
+    """Everything in order of first appearance, without repetition."""
 
     title: str
-    prose: str
     paths: tuple[str, ...]
     foldered: tuple[str, ...]
     dotted: tuple[str, ...]
@@ -59,7 +57,6 @@ def read(text: str) -> Mentions:
     dotted = [re.sub(r"::|#", ".", found) for found in _DOTTED.findall(text)]
     return Mentions(
         title=title[:300],
-        prose=_FENCE.sub(" ", text),
         paths=_distinct(paths + [frame.path for frame in frames]),
         foldered=_distinct(_FOLDERED.findall(text)),
         dotted=_distinct(dotted),

@@ -9,7 +9,7 @@ from tests.scenarios.town import REPOSITORIES, RoutingBrain, Town
 from tests.world import World, world
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
+@pytest_asyncio.fixture(scope="package", loop_scope="session")
 async def town(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Town]:
     brain = RoutingBrain()
     home = tmp_path_factory.mktemp("town")
