@@ -45,17 +45,18 @@ class Serving:
 async def serve(settings: Settings, *, announce: Callable[[str], None]) -> None:
     """Serve until SIGTERM or SIGINT. `announce` gets one JSON line when requests are answered."""
     configure()
+    stop = stopping()
     async with running(settings) as serving:
         announce(json.dumps({"url": serving.url, "webhook": f"{serving.url}/webhook"}))
-        await until_stopped()
+        await stop.wait()
 
 
-async def until_stopped() -> None:
-    """Returns at SIGTERM or SIGINT."""
+def stopping() -> asyncio.Event:
+    """Set at SIGTERM or SIGINT, from now on: one that comes while things start ends them in order as well."""
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    await stop.wait()
+    return stop
 
 
 @asynccontextmanager

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import structlog
 
-from bot.commands.serve import until_stopped, working
+from bot.commands.serve import stopping, working
 from bot.domain.errors import UserError
 from bot.settings import Settings
 from bot.telemetry import configure
@@ -27,11 +27,12 @@ async def work(settings: Settings, *, announce: Callable[[str], None]) -> None:
             "A worker shares its tasks over PostgreSQL, and DATABASE_URL names none.",
             "On SQLite `pullwright serve` works them itself.",
         )
+    stop = stopping()
     with _name(settings.home / "workers", settings.executor_id) as name:
         async with working(settings.model_copy(update={"executor_id": name})):
             log.info("working", executor=name)
             announce(json.dumps({"executor": name}))
-            await until_stopped()
+            await stop.wait()
 
 
 @contextmanager

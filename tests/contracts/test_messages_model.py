@@ -51,8 +51,8 @@ async def endpoint() -> AsyncIterator[Endpoint]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def api(endpoint: Endpoint) -> AsyncIterator[AnthropicModel]:
-    timeout = anthropic.Timeout(connect=1.0, read=0.5, write=1.0, pool=1.0)
-    async with connected(endpoint, timeout=timeout, deadline=2.0) as model:
+    timeout = anthropic.Timeout(connect=3.0, read=1.5, write=3.0, pool=3.0)
+    async with connected(endpoint, timeout=timeout, deadline=6.0) as model:
         yield model
 
 
@@ -341,7 +341,7 @@ async def test_two_failures_and_a_success_make_a_turn(api: AnthropicModel, endpo
     "fault",
     [
         Fault(Kind.HANG),
-        Fault(Kind.DELAY, seconds=1.0),
+        Fault(Kind.DELAY, seconds=3.0),
         Fault(Kind.CUT, after=0),
         Fault(Kind.CUT, after=1),
         Fault(Kind.CUT, after=3),
