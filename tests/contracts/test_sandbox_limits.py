@@ -109,8 +109,14 @@ async def test_a_groups_directories_go_with_their_sandbox(endpoint):
         return
     async with sandbox_of(endpoint, "base") as sandbox:
         await sandbox.commands.run("sleep 4321", background=True, timeout=0)
-        inside = next(pid for pid in descendants(os.getpid()) if _arguments(pid) == b"sleep\x004321\x00")
-        name = _group_of(inside)
+        inside: list[int] = []
+
+        async def found() -> bool:
+            inside[:] = [pid for pid in descendants(os.getpid()) if _arguments(pid) == b"sleep\x004321\x00"]
+            return bool(inside)
+
+        await eventually(found)
+        name = _group_of(inside[0])
         assert name in _groups_here()
     assert name not in _groups_here()
 
