@@ -56,7 +56,7 @@ scenarios: setup test-tools
 # One run of all parts, so that no processor waits for the slowest file of each; tests/conftest.py says what comes first.
 test: lint types test-tools ## Everything CI runs
 	@$(BIN)/lint-imports --no-cache
-	@$(PYTEST) -n 3 --no-loadscope-reorder -m "not real" tests
+	@$(PYTEST) -n 3 --no-loadscope-reorder -m "not real" tests/attacks tests
 
 crash: setup ## N stories (20), the product killed at random requests: strikes and faults as JSON
 	@$(BIN)/python -m tests.scenarios.storms $(or $(N),20) --first $(or $(FIRST),0)
