@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from bot.custody.clones import number_of
+from bot.custody.digest import is_clone
 from bot.custody.faults import LineFault
 from bot.custody.git import GitError
 from bot.custody.mirror import Mirror
@@ -56,8 +57,7 @@ def place_of(directory: Path, home: Path) -> Place:
     if not directory.is_dir():
         raise UserError(f"{directory} is no directory.", "Give a git repository or a folder.")
     root = directory.resolve()
-    bare = all((root / part).exists() for part in ("HEAD", "objects", "refs"))
-    return Place(root, home / "index", bare or (root / ".git").exists())
+    return Place(root, home / "index", is_clone(root))
 
 
 def query_of(given: str) -> str:

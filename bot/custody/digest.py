@@ -73,13 +73,12 @@ async def _refs(mirror: Mirror, directory: Path) -> list[str]:
 def _root_of(directory: Path) -> Path:
     """Where the clone begins that the directory stands in; the directory itself when it stands in none."""
     inside = directory.resolve()
-    return next(
-        (place for place in (inside, *inside.parents) if (place / ".git").exists() or _is_bare(place)), directory
-    )
+    return next((place for place in (inside, *inside.parents) if is_clone(place)), directory)
 
 
-def _is_bare(place: Path) -> bool:
-    return all((place / part).exists() for part in ("HEAD", "objects", "refs"))
+def is_clone(place: Path) -> bool:
+    """Whether a repository begins here: `.git` stands in it, or it is a bare one itself."""
+    return (place / ".git").exists() or all((place / part).exists() for part in ("HEAD", "objects", "refs"))
 
 
 def git_dir_of(directory: Path) -> Path:

@@ -69,6 +69,4 @@ class UpstreamFault(LineFault):
 
 def sha256_fault() -> UpstreamFault:
     """Ids of 64 digits: GitHub has no such repositories, and every id here is of 40."""
-    return UpstreamFault(
-        "object_format", detail="its objects are named by SHA-256; only repositories with SHA-1 are served"
-    )
+    return UpstreamFault("object_format", detail=MEANINGS["object_format"].rstrip("."))

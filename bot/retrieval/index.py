@@ -115,13 +115,14 @@ def _from_kept(store: Store, listed: Sequence[File]) -> _Step:
 
 
 def _view(store: Store, step: _Step, known: Mapping[Key, Document], missing: Sequence[File]) -> View:
-    """What is read now is in the store; a file that another worker's fault kept out of it is left out."""
+    """What is read now is in the store. A file that another worker's fault kept out of it is left out, and looked for the next time."""
     if not step.gone and not step.put:
         return View(store, step.held)
     known = {**known, **store.documents(file.oid for file in missing)}
     joined = [(file, document) for file in step.put if (document := known.get((file.oid, file.language))) is not None]
     now = catalogue.updated(step.held, step.gone, joined, tree=step.tree)
-    if not len(step.held) or len(step.gone) + len(step.put) >= _KEPT_FROM or not step.tree:
+    worth_keeping = not len(step.held) or len(step.gone) + len(step.put) >= _KEPT_FROM or not step.tree
+    if worth_keeping and len(joined) == len(step.put):
         store.keep(_CATALOGUE, catalogue.packed(now))
     return View(store, now)
 

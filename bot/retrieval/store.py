@@ -142,8 +142,14 @@ class Store:
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        with _explained(self.path), transaction(self._db):
-            yield self._db
+        with _explained(self.path):
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+                self._db.execute("COMMIT")
+            finally:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
 
     def add(self, segment: Segment) -> None:
         """Write the blobs that are not there yet; numbers of the others stay unused."""
@@ -310,18 +316,6 @@ def _groups(same: Sequence[_Stretch]) -> list[list[_Stretch]]:
         else:
             groups.append([stretch])
     return groups
-
-
-@contextmanager
-def transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """All of it or nothing; others may read meanwhile, not write."""
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        db.execute("COMMIT")
-    finally:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
 
 
 @contextmanager

@@ -57,7 +57,7 @@ class People:
 
     async def ask(self, who: str, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
         """One call of a person; None when GitHub refuses."""
-        answer = await self.stage.wire.request(
+        answer = await self.stage.people.request(
             method, path, json=body, headers={"Authorization": f"Bearer token-{who}", "User-Agent": who}
         )
         if self.stage.world.courier.log[self._seen :]:

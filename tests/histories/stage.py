@@ -11,6 +11,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
+import httpx
+
 from bot.custody.digest import change_digest
 from bot.custody.mirror import Upstream
 from bot.domain.change import Change, FileMode, TreeEntry
@@ -43,11 +45,11 @@ from bot.workflow.context import TaskContext
 from bot.workflow.journal import TaskEnded, ending_of
 from bot.workflow.services import ModelChoice, Services
 from tests.histories.memory_git import MemoryBare, MemoryGit, MemoryMirror
-from tests.histories.wire import BASE, Wire, WiredConnection
 
 T = TypeVar("T")
 
 REPOSITORY = "corner-shop/bookshop"
+BASE = "http://stand-in"
 PEOPLE = {"rosa": "write", "robin": "write", "carl": "admin", "rudi": "read"}
 ROOT_FILES = {"README.md": "# shop\n", "shop.py": "price = 1\n", "stock.py": "stock = 1\n"}
 RUNS = TestReport("pytest", 0, 1.0, ())
@@ -187,8 +189,10 @@ async def _nothing(_name: str, _args: tuple[Any, ...], _result: Any) -> None:
 class HistoryStage:
     """Everything of one history. Build it with `staged`."""
 
-    def __init__(self, world: World, git: MemoryGit, wire: Wire, mutant: Mutant) -> None:
-        self.world, self.git, self.wire, self.mutant = world, git, wire, mutant
+    def __init__(self, world: World, git: MemoryGit, service: Service, mutant: Mutant) -> None:
+        self.world, self.git, self.mutant = world, git, mutant
+        self.service = service
+        self.people = httpx.AsyncClient(transport=httpx.ASGITransport(service), base_url=BASE)
         self.moment = 1_800_000_000
         self.repository = next(iter(world.registry.repositories.values()))
         self.installation = next(iter(world.registry.installations.values()))
@@ -204,7 +208,7 @@ class HistoryStage:
     async def begin(self, policies: Policies, issue: int) -> None:
         """Join the product to the world; the task begins when `play` is awaited."""
         credentials = AppCredentials(str(self.world.app.id), key_pair().private_pem)
-        self.forges = GithubForges(credentials, connection=WiredConnection(self.wire, BASE, wait=asyncio.sleep))
+        self.forges = GithubForges(credentials, base_url=BASE, pool=httpx.ASGITransport(self.service))
         reference = RepositoryRef(
             RepositoryId(self.repository.id), self.repository.full_name, InstallationId(self.installation.id)
         )
@@ -353,7 +357,7 @@ async def staged(
     )
     config = Config(seed=seed, webhook_url=HOLD, webhook_secret="secret")
     world = await create_world(config, root, lambda path: MemoryBare(path, git))
-    stage = HistoryStage(world, git, Wire(Service(world, HANDLERS)), mutant)
+    stage = HistoryStage(world, git, Service(world, HANDLERS), mutant)
     stage.teams = teams
     first = stage.commit({**ROOT_FILES, **files})
     git.refs |= {"refs/heads/main": first, "refs/heads/decoy": first}
@@ -362,4 +366,5 @@ async def staged(
         yield stage
     finally:
         await stage.forges.close()
+        await stage.people.aclose()
         await world.stop()

@@ -52,7 +52,7 @@ class Office:
         self.arrived.append(arrival)
 
     async def ask(self, who: str, method: str, path: str, body: Any = None) -> Any:
-        answer = await self.stage.wire.request(
+        answer = await self.stage.people.request(
             method, path, json=body, headers={"Authorization": f"Bearer token-{who}", "User-Agent": who}
         )
         assert answer.status_code < 300, answer.text

@@ -72,9 +72,8 @@ class GithubForges:
         base_url: str = PUBLIC_API,
         wait: Wait = asyncio.sleep,
         pool: httpx.AsyncBaseTransport | None = None,
-        connection: Connection | None = None,
     ) -> None:
-        self._connection = connection or Connection(base_url, proxy=None, wait=wait, pool=pool)
+        self._connection = Connection(base_url, wait=wait, pool=pool)
         self._app = self._connection.as_app(credentials.issuer, credentials.private_key)
         self._tokens = TokenBook(self._mint)
         self._wait = wait

@@ -31,7 +31,7 @@ class GithubHookLog:
         wait: Wait = asyncio.sleep,
         pool: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        self._connection = Connection(base_url, proxy=None, wait=wait, pool=pool)
+        self._connection = Connection(base_url, wait=wait, pool=pool)
         self._app = self._connection.as_app(credentials.issuer, credentials.private_key)
 
     async def close(self) -> None:
