@@ -84,22 +84,30 @@ class World:
 
     async def start(self) -> None:
         """Start `pullwright serve` and point the App's webhook at it."""
-        with (self.home / "log.jsonl").open("ab") as log:
-            self.process = await asyncio.create_subprocess_exec(
-                str(ROOT / ".venv" / "bin" / "pullwright"),
-                "serve",
-                env=self.environment,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=log,
-                cwd=self.home,
-            )
-        assert self.process.stdout is not None
-        line = await asyncio.wait_for(self.process.stdout.readline(), 60)
+        self.process, line = await self.command("serve", "log.jsonl")
         if not line:
             raise NeverHappenedError(f"the product did not start:\n{self.log()}")
         self.url = json.loads(line)["url"]
         self.environment["PULLWRIGHT_PORT"] = self.url.rpartition(":")[2]
         self.hub.world.app.webhook_url = f"{self.url}/webhook"
+
+    async def command(self, name: str, log: str) -> tuple[asyncio.subprocess.Process, bytes]:
+        """One of the product's processes, with the world's environment, and the line by which it says that it is ready."""
+        with (self.home / log).open("ab") as errors:
+            process = await asyncio.create_subprocess_exec(
+                str(ROOT / ".venv" / "bin" / "pullwright"),
+                name,
+                env=self.environment,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=errors,
+                cwd=self.home,
+            )
+        assert process.stdout is not None
+        try:
+            return process, await asyncio.wait_for(process.stdout.readline(), 60)
+        except TimeoutError:
+            process.kill()
+            raise
 
     async def kill(self) -> None:
         """`kill -9`."""

@@ -59,7 +59,7 @@ async def test_r03_a_clock_a_day_off_costs_tokens_and_no_approval(seconds: int, 
         before = dict(tokens)
         history.stage.world.clock.advance(seconds)
         headers = {"Authorization": f"token {next(iter(before))}", "User-Agent": "somebody"}
-        old = await history.stage.wire.request("GET", history.here, headers=headers)
+        old = await history.stage.people.request("GET", history.here, headers=headers)
         control(old.status_code == (401 if seconds > 0 else 200), "GitHub judges the tokens of before by its own clock")
         await history.review("rudi", "APPROVE", history.pull.head_sha)
         await history.deliver_all()

@@ -13,25 +13,19 @@ from sqlalchemy import create_engine, text
 
 from tests import postgres
 from tests.scenarios.brains import FILES, StepBrain
-from tests.world import ROOT, World, world
+from tests.world import World, world
 
 
 @asynccontextmanager
 async def working(here: World) -> AsyncIterator[str]:
     """A worker beside the product, by the name it gives itself; it has to end well."""
-    with (here.home / "worker.jsonl").open("ab") as log:
-        process = await asyncio.create_subprocess_exec(
-            str(ROOT / ".venv" / "bin" / "pullwright"),
-            "worker",
-            env=here.environment,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=log,
-            cwd=here.home,
-        )
-    assert process.stdout is not None
-    yield str(json.loads(await asyncio.wait_for(process.stdout.readline(), 60))["executor"])
-    process.send_signal(signal.SIGTERM)
-    assert await asyncio.wait_for(process.wait(), 20) == 0
+    process, line = await here.command("worker", "worker.jsonl")
+    try:
+        yield str(json.loads(line)["executor"])
+    finally:
+        process.send_signal(signal.SIGTERM)
+        ended = await asyncio.wait_for(process.wait(), 20)
+    assert ended == 0
 
 
 def _executors(url: str) -> set[str]:

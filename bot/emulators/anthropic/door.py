@@ -1,16 +1,15 @@
 """The door: request ids, the log, keys and versions, body size; refusals leave through it in the API's shape."""
 
-import json
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import NoReturn
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from bot.emulators import strict_json
 from bot.emulators.anthropic.brain import BrainError
 from bot.emulators.anthropic.faults import Fault, Kind
 from bot.emulators.anthropic.modes import OLD_VERSION, VERSION
@@ -136,18 +135,12 @@ def _logged(state: State, request: Request) -> LogEntry:
 
 
 def _parsed(raw: bytes) -> Json | None:
-    """None for what is not a JSON object in Unicode: NaN and lone surrogates are what Python takes and the service does not."""
+    """None for what is not a JSON object."""
     try:
-        body = json.loads(raw, parse_constant=_no_number) if raw else None
-        if b"\\u" in raw:
-            json.dumps(body, ensure_ascii=False).encode()
-    except (ValueError, RecursionError):
+        body = strict_json.loads(raw) if raw else None
+    except ValueError:
         return None
     return body if isinstance(body, dict) else None
-
-
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _key(state: State, request: Request) -> str:

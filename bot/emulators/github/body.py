@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any
 
+from bot.emulators import strict_json
 from bot.emulators.github.errors import ApiError, invalid_request
 
 
@@ -17,14 +18,11 @@ class Body:
 
     @classmethod
     def parse(cls, raw: bytes) -> Body:
-        """NaN and lone surrogates, which Python takes for JSON, are refused like any other misspelling."""
         if not raw.strip():
             return cls()
         try:
-            values = json.loads(raw, parse_constant=_no_number)
-            if b"\\u" in raw:
-                json.dumps(values, ensure_ascii=False).encode()
-        except (ValueError, RecursionError):
+            values = strict_json.loads(raw)
+        except ValueError:
             raise ApiError(400, "Problems parsing JSON") from None
         if not isinstance(values, dict):
             raise ApiError(400, "Body should be a JSON object")
@@ -113,10 +111,6 @@ class Body:
 
     def items(self) -> Mapping[str, Any]:
         return self._values
-
-
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _misfit(name: str, value: object, wanted: str) -> ApiError:

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 
+from bot.emulators import strict_json
 from bot.emulators.voyage.embedding import RefusedError, accept, answer
 from bot.emulators.voyage.faults import Fault, Kind, parsed
 from bot.emulators.voyage.state import Charge, Json, State
@@ -70,13 +71,11 @@ async def _late(state: State, fault: Fault) -> None:
 
 
 def _parsed(raw: bytes) -> Any:
-    """None for what is not JSON in Unicode: lone surrogates are what Python takes and the service does not."""
+    """None for what is not JSON."""
     try:
-        document = json.loads(raw)
-        json.dumps(document, ensure_ascii=False).encode()
-    except (ValueError, RecursionError):
+        return strict_json.loads(raw)
+    except ValueError:
         return None
-    return document
 
 
 def _control(state: State) -> list[Route]:
