@@ -4,7 +4,6 @@ that started them (`multiprocessing` would run that program's main module again)
 
 from __future__ import annotations
 
-import gc
 import os
 import socket
 import subprocess
@@ -99,9 +98,7 @@ def _answer(parser: Parser) -> Segment | None:
 
 
 def serve(descriptor: int) -> None:
-    """What such a process does: a batch in, its segment out, until the other end closes. Nothing in it makes cycles, so nobody looks
-    for them: that would take a tenth of the time."""
-    gc.disable()
+    """What such a process does: a batch in, its segment out, until the other end closes."""
     pipe = Connection(descriptor)
     while True:
         try:
