@@ -1,7 +1,8 @@
 # Every target sets up what it needs; nothing has to be installed by hand.
 .DEFAULT_GOAL := help
-.PHONY: test-ordinary test-live fuzz-importer crash histories gate-histories help setup demo test check lint types architecture unit contracts test-tools attacks scenarios test-real serve bench-retrieval bench-index bench-rebuilds bench-sandbox bench-custody bench-webhook lock clean
+.PHONY: suite test-ordinary test-live fuzz-importer crash histories gate-histories help setup demo test check lint types architecture unit contracts test-tools attacks scenarios test-real serve bench-retrieval bench-index bench-rebuilds bench-sandbox bench-custody bench-webhook lock clean
 BIN := .venv/bin
+unexport PYTHONDONTWRITEBYTECODE  # stories start the product often: it should not be compiled each time
 PYTEST := $(BIN)/pytest -q -n 2 --dist loadfile
 
 help: ## Show this help
@@ -53,8 +54,11 @@ gate-histories: setup ## N random histories of the gate: seeds and counts as JSO
 scenarios: setup test-tools
 	@$(PYTEST) -m "not real" tests/scenarios
 
-# One run of all parts, so that no processor waits for the slowest file of each; tests/conftest.py says what comes first.
-test: lint types test-tools ## Everything CI runs
+# Types beside the tests, and one run of all tests: no processor waits for another. tests/conftest.py says what comes first.
+test: lint ## Everything CI runs
+	@$(MAKE) --no-print-directory -j 2 types suite
+
+suite: setup test-tools
 	@$(BIN)/lint-imports --no-cache
 	@$(PYTEST) -n 3 --no-loadscope-reorder -m "not real" tests/attacks tests
 

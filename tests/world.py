@@ -1,7 +1,7 @@
 """The tester with verbs: the whole product against strict stand-ins, over HTTP, with people acting through GitHub's API.
 
 The product runs as its users run it: `pullwright serve` in a process of its own, configured by the environment, so that it can be
-killed at any moment and started again on the same data.
+killed at any moment and started again on the same data (tests/births.py has the two ways to start it).
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from bot.emulators.anthropic.state import Config as AnthropicConfig
 from bot.emulators.github import server as github
 from bot.emulators.github.config import Config as GithubConfig
 from bot.emulators.github.config import LabelSeed, RepositorySeed, Seed, UserSeed
+from tests.births import Birth, Child, first_line, forked
 from tests.contracts.recording import Recorder
 
 T = TypeVar("T")
@@ -61,7 +62,8 @@ class World:
     client: httpx.AsyncClient
     environment: dict[str, str]
     repository: str
-    process: asyncio.subprocess.Process | None = None
+    birth: Birth
+    process: Child | None = None
     url: str = ""
     people: dict[str, Person] = field(default_factory=dict)
 
@@ -84,29 +86,20 @@ class World:
 
     async def start(self) -> None:
         """Start `pullwright serve` and point the App's webhook at it."""
-        self.process, line = await self.command("serve", "log.jsonl")
+        self.process, line = await self.command("serve")
         if not line:
             raise NeverHappenedError(f"the product did not start:\n{self.log()}")
         self.url = json.loads(line)["url"]
         self.environment["PULLWRIGHT_PORT"] = self.url.rpartition(":")[2]
         self.hub.world.app.webhook_url = f"{self.url}/webhook"
 
-    async def command(self, name: str, log: str) -> tuple[asyncio.subprocess.Process, bytes]:
+    async def command(self, name: str) -> tuple[Child, str]:
         """One of the product's processes, with the world's environment, and the line by which it says that it is ready."""
-        with (self.home / log).open("ab") as errors:
-            process = await asyncio.create_subprocess_exec(
-                str(ROOT / ".venv" / "bin" / "pullwright"),
-                name,
-                env=self.environment,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=errors,
-                cwd=self.home,
-            )
-        assert process.stdout is not None
+        child = await self.birth(name, self.environment, self.home)
         try:
-            return process, await asyncio.wait_for(process.stdout.readline(), 60)
+            return child, await first_line(child, name, self.home)
         except TimeoutError:
-            process.kill()
+            child.send_signal(signal.SIGKILL)
             raise
 
     async def kill(self) -> None:
@@ -130,7 +123,7 @@ class World:
 
     def log(self) -> str:
         """The end of the product's log."""
-        path = self.home / "log.jsonl"
+        path = self.home / "serve.log"
         return path.read_text("utf-8", "replace")[-6000:] if path.exists() else ""
 
     # waiting
@@ -254,6 +247,7 @@ async def world(
     started: bool = True,
     more: Mapping[str, Mapping[str, str]] | None = None,
     around: Callable[[ASGIApp], ASGIApp] = lambda app: app,
+    birth: Birth = forked,
 ) -> AsyncIterator[World]:
     """The stand-ins up, the product started. `files` is the repository's content; `settings` more environment for the product.
 
@@ -287,13 +281,13 @@ async def world(
             "PULLWRIGHT_GITHUB_API_URL": hub.url,
             "PULLWRIGHT_PORT": "0",
             "PULLWRIGHT_EXECUTOR_ID": "world",
-            "PULLWRIGHT_POLLING_SECONDS": "0.25",
+            "PULLWRIGHT_POLLING_SECONDS": "0.5",
             "ANTHROPIC_API_KEY": model.api_key,
             "ANTHROPIC_BASE_URL": model.url,
             "PYTHONWARNINGS": "ignore",
             **(settings or {}),
         }
-        made = World(hub, model, home, client, environment, REPOSITORY)
+        made = World(hub, model, home, client, environment, REPOSITORY, birth)
         made.people = {
             login: Person(login, user.token, client, hub.url, REPOSITORY) for login, user in hub.users.items()
         }

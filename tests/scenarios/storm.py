@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,8 +55,7 @@ async def story(
 
 def _kill(here: World) -> None:
     assert here.process is not None
-    if here.process.returncode is None:
-        here.process.kill()
+    here.process.send_signal(signal.SIGKILL)
 
 
 async def _faults(here: World, issue: int, number: int, strikes: int) -> AsyncIterator[str]:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from bot.demo import script
 from bot.demo.brain import DemoBrain
+from tests.births import by_command
 from tests.scenarios.brains import FILES, StepBrain
 from tests.world import World, digest_in, world
 
@@ -13,7 +14,7 @@ async def comments_by_bot(here: World, number: int) -> int:
 
 
 async def test_a_kill_in_the_middle_of_coding_loses_nothing_and_repeats_nothing(tmp_path: Path):
-    async with world(DemoBrain(), tmp_path) as here:
+    async with world(DemoBrain(), tmp_path, birth=by_command) as here:
         issue = await here.ask(script.ISSUE_TITLE, script.ISSUE_BODY)
         await here.says(issue, "Make the limit a setting ← now")
         await here.kill()

@@ -12,6 +12,7 @@ from pathlib import Path
 from sqlalchemy import create_engine, text
 
 from tests import postgres
+from tests.births import by_command
 from tests.scenarios.brains import FILES, StepBrain
 from tests.world import World, world
 
@@ -19,7 +20,7 @@ from tests.world import World, world
 @asynccontextmanager
 async def working(here: World) -> AsyncIterator[str]:
     """A worker beside the product, by the name it gives itself; it has to end well."""
-    process, line = await here.command("worker", "worker.jsonl")
+    process, line = await here.command("worker")
     try:
         yield str(json.loads(line)["executor"])
     finally:
@@ -40,7 +41,10 @@ def _executors(url: str) -> set[str]:
 async def test_a_worker_beside_the_door_takes_its_share(tmp_path: Path):
     with postgres.server() as server, postgres.database(server) as url:
         alone = {"DATABASE_URL": url, "PULLWRIGHT_TASKS_AT_ONCE": "1"}
-        async with world(StepBrain(), tmp_path, contents=FILES, settings=alone) as here, working(here) as name:
+        async with (
+            world(StepBrain(), tmp_path, contents=FILES, settings=alone, birth=by_command) as here,
+            working(here) as name,
+        ):
             for number in range(2):
                 await here.ask(f"Add triple ({number})", "Please add calc.triple with a test.")
 
