@@ -35,6 +35,9 @@ _PAUSE, _PAUSES = 0.05, 20
 _TOGETHER = 64
 """So many at most are looked at without a lull, and finished in one transaction."""
 
+_APART = 1 / _TOGETHER
+"""Seconds between looks without a lull: a run of them would keep every answer of that moment waiting."""
+
 _HELD_BYTES = 8 * 1024 * 1024
 """Bodies kept at hand until they are looked at; those beyond are read from the store again."""
 
@@ -107,8 +110,10 @@ class Reception:
         """Look at what waits, in its order. A fault ends it; whoever runs it begins it anew, and the sweep finds what it left."""
         while True:
             await self._held.some()
-            waiting = len(self._held) if await self._lull() else _TOGETHER
-            for _ in range(0, waiting, _TOGETHER):
+            if not await self._lull():
+                await self._look_at_some(_APART)
+                continue
+            for _ in range(0, len(self._held), _TOGETHER):
                 await self._look_at_some()
 
     async def _lull(self) -> bool:
@@ -120,7 +125,7 @@ class Reception:
                 return True
         return False
 
-    async def _look_at_some(self) -> None:
+    async def _look_at_some(self, apart: float = 0) -> None:
         """A fault costs only the delivery it came with: what was decided before is finished, what comes after goes on waiting."""
         looked: list[DeliveryId] = []
         notes: dict[DeliveryId, str] = {}
@@ -133,7 +138,7 @@ class Reception:
                     notes[identifier] = f"nothing: {action.reason}"
                 else:
                     await self._queue(identifier)
-                await asyncio.sleep(0)
+                await asyncio.sleep(apart)
         finally:
             try:
                 await self._services.deliveries.finish_all(notes)
