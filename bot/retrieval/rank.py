@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from bot.retrieval import graph, signals
 from bot.retrieval.catalogue import Floats
@@ -62,15 +63,28 @@ def rank(view: View, text: str, meaning: Floats | None = None) -> tuple[Ranked, 
     return tuple(explained(view, query, candidate) for candidate in candidates(view, query, meaning))
 
 
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What speaks for the items of a pool before it is weighed: signals, edges between them, scores of their passages."""
+
+    pool: tuple[int, ...]
+    paths: tuple[str, ...]
+    columns: Mapping[str, Floats]
+    edges: graph.Matrix
+    apart: npt.NDArray[np.bool_]
+    passages: Mapping[int, Floats]
+
+
 def candidates(view: View, query: Query, meaning: Floats | None = None) -> list[Candidate]:
     """The pool, scored and sorted."""
-    if not view.items:
-        return []
+    return weighed(gathered(view, query, meaning))
+
+
+def gathered(view: View, query: Query, meaning: Floats | None = None) -> Evidence:
+    """The pool and what speaks for it; an empty pool when no word of the task is known."""
     by_words = signals.by_words(view, query)
     named = signals.by_names(view, query)
     pool = _pool(view, by_words, named, meaning)
-    if not pool:
-        return []
     joints = view.joints(pool)
     near = [other for item in pool[:_IMPORTING] for other in graph.imported(view, item, joints[item])]
     added = [item for item in dict.fromkeys(near) if item not in joints]
@@ -82,19 +96,28 @@ def candidates(view: View, query: Query, meaning: Floats | None = None) -> list[
     if meaning is not None:
         columns["meaning"] = meaning[pool]
     columns["passages"] = scaled(np.array([signals.best_passages(scores[item]) for item in pool]))
-    first = _sum(columns)
-    seeds = np.exp(first - first.max()) * (~view.apart[pool] * 0.7 + 0.3)
-    reached = graph.spread(view, pool, joints, passages, seeds)
-    columns["graph"] = scaled(np.log1p(reached * 1e4))
-    columns["folder"] = scaled(np.sqrt(_folder(view, pool, np.exp((first - first.max()) / 1.5))))
-    final = _sum(columns) - APART * view.apart[pool]
-    order = sorted(range(len(pool)), key=lambda number: (-round(float(final[number]), 9), view.paths[pool[number]]))
+    edges = graph.edges(view, pool, joints, passages) if pool else np.zeros((0, 0))
+    return Evidence(tuple(pool), tuple(view.paths[item] for item in pool), columns, edges, view.apart[pool], scores)
+
+
+def weighed(evidence: Evidence, weights: Mapping[str, float] = WEIGHTS) -> list[Candidate]:
+    """The pool by its evidence, best first. The graph and the folders speak for what is near to what the other signals say."""
+    pool, paths, apart = evidence.pool, evidence.paths, evidence.apart
+    if not pool:
+        return []
+    columns = dict(evidence.columns)
+    first = _sum(columns, weights)
+    seeds = np.exp(first - first.max()) * (~apart * 0.7 + 0.3)
+    columns["graph"] = scaled(np.log1p(graph.spread(evidence.edges, seeds) * 1e4))
+    columns["folder"] = scaled(np.sqrt(_folder(paths, np.exp((first - first.max()) / 1.5))))
+    final = _sum(columns, weights) - APART * apart
+    order = sorted(range(len(pool)), key=lambda number: (-round(float(final[number]), 9), paths[number]))
     return [
         Candidate(
             pool[number],
             {name: float(column[number]) for name, column in columns.items()},
             float(final[number]),
-            scores[pool[number]],
+            evidence.passages[pool[number]],
         )
         for number in order
     ]
@@ -129,14 +152,14 @@ def _columns(by_words: Words, named: Named, pool: Sequence[int]) -> dict[str, Fl
     }
 
 
-def _sum(columns: dict[str, Floats]) -> Floats:
-    summed: Floats = np.sum([WEIGHTS.get(name, MEANING) * column for name, column in sorted(columns.items())], axis=0)
+def _sum(columns: Mapping[str, Floats], weights: Mapping[str, float]) -> Floats:
+    summed: Floats = np.sum([weights.get(name, MEANING) * column for name, column in sorted(columns.items())], axis=0)
     return summed
 
 
-def _folder(view: View, pool: Sequence[int], likely: Floats) -> Floats:
+def _folder(paths: Sequence[str], likely: Floats) -> Floats:
     """How likely the other files of the same folder are."""
-    folders = [view.paths[item].rpartition("/")[0] for item in pool]
+    folders = [path.rpartition("/")[0] for path in paths]
     sums: dict[str, float] = {}
     for folder, value in zip(folders, likely.tolist(), strict=True):
         sums[folder] = sums.get(folder, 0.0) + value
