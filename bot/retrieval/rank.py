@@ -15,8 +15,8 @@ from bot.retrieval.signals import Named, Query, Words, scaled
 from bot.retrieval.view import View
 
 WEIGHTS = {
-    "symbols": 2,
-    "passages": 3,
+    "symbols": 1,
+    "passages": 4,
     "path": 2,
     "identifiers": 1,
     "defines": 1,

@@ -10,7 +10,7 @@ import numpy as np
 
 from bot.retrieval import chunks, words
 from bot.retrieval.catalogue import Floats
-from bot.retrieval.mentions import Mentions, read
+from bot.retrieval.mentions import Mentions, read, without_links
 from bot.retrieval.postings import Ints
 from bot.retrieval.segment import BODY, DEFINED, SYMBOLS
 from bot.retrieval.view import View
@@ -36,7 +36,7 @@ class Query:
 
 def query_of(text: str) -> Query:
     """Words of the title weigh more; a word repeated in the text counts up to the root of three."""
-    text = text[:MOST_QUERY]
+    text = without_links(text[:MOST_QUERY])
     mentions = read(text)
     counts = words.terms_of(text)
     title = set(words.terms_of(mentions.title))
