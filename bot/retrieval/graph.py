@@ -38,14 +38,14 @@ def imported(view: View, item: int, joints: Joints) -> list[int]:
     return [other for other in found if other != item]
 
 
-def edges(view: View, pool: Sequence[int], joints: Mapping[int, Joints], passages: Mapping[int, Chunks]) -> Matrix:
-    """From each item of the pool to what it imports, tests or uses by name."""
-    return _import_edges(view, pool, joints) + _by_row(_name_edges(pool, joints, passages))
+def walk(view: View, pool: Sequence[int], joints: Mapping[int, Joints], passages: Mapping[int, Chunks]) -> Matrix:
+    """Chances of a step from each item of the pool to what it imports, tests or uses by name; back, too, but less."""
+    edges = _import_edges(view, pool, joints) + _by_row(_name_edges(pool, joints, passages))
+    return _by_row(edges + BACKWARDS * _by_row(edges.T))
 
 
-def spread(joined: Matrix, seeds: Floats) -> Floats:
-    """What reaches each item over its edges, given how likely each is by itself (any non-negative numbers)."""
-    walk = _by_row(joined + BACKWARDS * _by_row(joined.T))
+def spread(walk: Matrix, seeds: Floats) -> Floats:
+    """What reaches each item by such steps, given how likely each is by itself (any non-negative numbers)."""
     restart = np.zeros(len(seeds))
     strongest = np.argsort(-seeds, kind="stable")[:SEEDS]
     restart[strongest] = seeds[strongest]
@@ -65,12 +65,12 @@ def _by_row(matrix: Matrix) -> Matrix:
 
 def _import_edges(view: View, pool: Sequence[int], joints: Mapping[int, Joints]) -> Matrix:
     place = {item: number for number, item in enumerate(pool)}
-    joined = np.zeros((len(pool), len(pool)))
+    edges = np.zeros((len(pool), len(pool)))
     for item in pool:
         for other in imported(view, item, joints[item]) + _tested(view, item):
             if other in place:
-                joined[place[item], place[other]] = 1.0
-    return _by_row(joined)
+                edges[place[item], place[other]] = 1.0
+    return _by_row(edges)
 
 
 def _tested(view: View, item: int) -> list[int]:
@@ -96,9 +96,9 @@ def _name_edges(pool: Sequence[int], joints: Mapping[int, Joints], passages: Map
     use, at = places(definers.starts, few[terms])
     gained = (np.sqrt(times) * strength[terms])[use]
     weights = np.bincount(users[use] * size + definers.values[at], gained, size * size)
-    joined = weights.astype(np.float64).reshape(size, size)
-    np.fill_diagonal(joined, 0.0)
-    return joined
+    edges = weights.astype(np.float64).reshape(size, size)
+    np.fill_diagonal(edges, 0.0)
+    return edges
 
 
 def _by_term(held: Sequence[Hashes]) -> tuple[Hashes, Ragged]:

@@ -32,6 +32,8 @@ MEANING = 1.5
 """Weight of a summary's nearness to the task, when there are vectors; not fitted: the public rows are run without keys."""
 APART = 3.0
 """Taken from the score of tests, vendored, generated, documentation and data files: they come after code."""
+FOLDER_SPREAD = 1.5
+"""How far below the best a file may score and still speak for its folder."""
 POOL = 150
 APART_IN_POOL = 30
 _IMPORTING = 10
@@ -65,12 +67,12 @@ def rank(view: View, text: str, meaning: Floats | None = None) -> tuple[Ranked, 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What speaks for the items of a pool before it is weighed: signals, edges between them, scores of their passages."""
+    """What speaks for the items of a pool before it is weighed: signals, the graph between them, scores of their passages."""
 
     pool: tuple[int, ...]
     paths: tuple[str, ...]
     columns: Mapping[str, Floats]
-    edges: graph.Matrix
+    walk: graph.Matrix
     apart: npt.NDArray[np.bool_]
     passages: Mapping[int, Floats]
 
@@ -96,31 +98,42 @@ def gathered(view: View, query: Query, meaning: Floats | None = None) -> Evidenc
     if meaning is not None:
         columns["meaning"] = meaning[pool]
     columns["passages"] = scaled(np.array([signals.best_passages(scores[item]) for item in pool]))
-    edges = graph.edges(view, pool, joints, passages) if pool else np.zeros((0, 0))
-    return Evidence(tuple(pool), tuple(view.paths[item] for item in pool), columns, edges, view.apart[pool], scores)
+    walk = graph.walk(view, pool, joints, passages) if pool else np.zeros((0, 0))
+    return Evidence(tuple(pool), tuple(view.paths[item] for item in pool), columns, walk, view.apart[pool], scores)
 
 
 def weighed(evidence: Evidence, weights: Mapping[str, float] = WEIGHTS) -> list[Candidate]:
-    """The pool by its evidence, best first. The graph and the folders speak for what is near to what the other signals say."""
-    pool, paths, apart = evidence.pool, evidence.paths, evidence.apart
-    if not pool:
-        return []
-    columns = dict(evidence.columns)
-    first = _sum(columns, weights)
-    seeds = np.exp(first - first.max()) * (~apart * 0.7 + 0.3)
-    columns["graph"] = scaled(np.log1p(graph.spread(evidence.edges, seeds) * 1e4))
-    columns["folder"] = scaled(np.sqrt(_folder(paths, np.exp((first - first.max()) / 1.5))))
-    final = _sum(columns, weights) - APART * apart
-    order = sorted(range(len(pool)), key=lambda number: (-round(float(final[number]), 9), paths[number]))
+    """The pool by its evidence, best first."""
+    columns, scores = _judged(evidence, weights)
     return [
         Candidate(
-            pool[number],
+            evidence.pool[number],
             {name: float(column[number]) for name, column in columns.items()},
-            float(final[number]),
-            evidence.passages[pool[number]],
+            float(scores[number]),
+            evidence.passages[evidence.pool[number]],
         )
-        for number in order
+        for number in _sorted(evidence.paths, scores)
     ]
+
+
+def order(evidence: Evidence, weights: Mapping[str, float]) -> list[int]:
+    """Places in the pool under these weights, best first."""
+    return _sorted(evidence.paths, _judged(evidence, weights)[1])
+
+
+def _sorted(paths: Sequence[str], scores: Floats) -> list[int]:
+    return sorted(range(len(paths)), key=lambda number: (-round(float(scores[number]), 9), paths[number]))
+
+
+def _judged(evidence: Evidence, weights: Mapping[str, float]) -> tuple[dict[str, Floats], Floats]:
+    """All signals and the scores. The graph and the folders speak for what is near to what the other signals say."""
+    columns = dict(evidence.columns)
+    first = _sum(columns, weights)
+    likely = first - first.max(initial=0.0)
+    seeds = np.exp(likely) * (~evidence.apart * 0.7 + 0.3)
+    columns["graph"] = scaled(np.log1p(graph.spread(evidence.walk, seeds) * 1e4))
+    columns["folder"] = scaled(np.sqrt(_folder(evidence.paths, np.exp(likely / FOLDER_SPREAD))))
+    return columns, _sum(columns, weights) - APART * evidence.apart
 
 
 def _pool(view: View, by_words: Words, named: Named, meaning: Floats | None) -> list[int]:

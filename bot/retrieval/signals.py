@@ -17,6 +17,8 @@ from bot.retrieval.view import View
 
 TITLE_WEIGHT = 4.0
 """A word of the task's first line counts this much more than one of its body."""
+PATH_TITLE_WEIGHT = 2.0
+"""The same for the words of a path."""
 MOST_REPEATS = 3
 MOST_TERMS = 600
 MOST_QUERY = 60_000
@@ -42,7 +44,7 @@ def query_of(text: str) -> Query:
     title = set(words.terms_of(mentions.title))
     kept = sorted(counts, key=lambda term: (term not in title, -counts[term], term))[:MOST_TERMS]
     weights = {term: min(counts[term], MOST_REPEATS) ** 0.5 + TITLE_WEIGHT * (term in title) for term in kept}
-    return Query(mentions, weights, {term: 1.0 + 2.0 * (term in title) for term in kept})
+    return Query(mentions, weights, {term: 1.0 + PATH_TITLE_WEIGHT * (term in title) for term in kept})
 
 
 @dataclass(frozen=True, slots=True)
