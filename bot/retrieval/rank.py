@@ -27,7 +27,7 @@ WEIGHTS = {
     "graph": 2,
     "folder": 1,
 }
-"""Whole numbers, chosen on the public rows: one more or less of any keeps acc@5 above .83 and acc@10 at .90 there."""
+"""Whole numbers. What each is worth, here and on projects it was not chosen on: docs/decisions/0005-how-files-are-ranked.md."""
 MEANING = 1.5
 """Weight of a summary's nearness to the task, when there are vectors; not fitted: the public rows are run without keys."""
 APART = 3.0
