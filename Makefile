@@ -1,6 +1,6 @@
 # Every target sets up what it needs; nothing has to be installed by hand.
 .DEFAULT_GOAL := help
-.PHONY: suite test-ordinary test-live fuzz-importer crash histories gate-histories help setup demo test check lint types architecture unit contracts test-tools attacks scenarios test-real serve bench-retrieval bench-index bench-rebuilds bench-sandbox bench-custody bench-webhook lock clean
+.PHONY: suite test-ordinary test-live fuzz-importer crash histories gate-histories help setup demo test check lint types architecture unit contracts test-tools attacks scenarios test-real serve bench-retrieval bench-generalisation bench-index bench-rebuilds bench-sandbox bench-custody bench-webhook lock clean
 BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE  # stories start the product often: it should not be compiled each time
 PYTEST := $(BIN)/pytest -q -n 2 --dist loadfile
@@ -79,6 +79,11 @@ test-real: setup ## The pipeline on real open-source projects, all of it
 bench-retrieval: setup ## Files to change, found on public issues (DATA=rows.jsonl SNAPSHOTS=folder of unpacked archives)
 	@$(BIN)/python -m bench.retrieval --data $(or $(DATA),../shared/bench/localization-public.jsonl) \
 	  --snapshots $(or $(SNAPSHOTS),$(HOME)/.cache/pullwright/snapshots)
+
+bench-generalisation: setup ## What the ranking does on projects its weights were not chosen on, and what each constant is worth (MIRRORS=folder of OWNER+NAME/repo)
+	@$(BIN)/python -m bench.generalisation --data $(or $(DATA),../shared/bench/localization-public.jsonl) \
+	  --snapshots $(or $(SNAPSHOTS),$(HOME)/.cache/pullwright/snapshots) --keep $(or $(KEEP),$(HOME)/.cache/pullwright/trees) \
+	  $(if $(MIRRORS),--mirrors $(MIRRORS)) $(if $(PARTS),--parts $(PARTS))
 
 bench-index: setup ## First index, a commit of 10 files, queries, memory and disk, beside parsing alone and ctags (FILES="1000 10000 50000")
 	@$(BIN)/python -m bench.index $(foreach files,$(FILES),--files $(files))

@@ -69,24 +69,28 @@ class Row:
     symbols: dict[str, list[str]]
     lines: dict[str, list[list[int]]]
     named: bool
+    commit: str = ""
+    """Of a row without an archive: its tree is in a git mirror of the project."""
 
 
-def rows(data: Path) -> list[Row]:
-    """Rows that run from an archive; the others need a git mirror of their project."""
+def rows(data: Path, *, mirrored: bool = False) -> list[Row]:
+    """Rows that run from an archive, and with `mirrored` those that need a git mirror of their project."""
     found = []
     for line in data.read_text("utf-8").splitlines():
         raw = json.loads(line)
-        if "spec" in raw["snapshot"]:
+        spec = raw["snapshot"].get("spec")
+        if spec or mirrored:
             found.append(
                 Row(
                     raw["id"],
                     raw["repo"],
-                    raw["snapshot"]["spec"],
+                    spec or f"{raw['repo'].replace('/', '+')}-{raw['base_commit']}",
                     raw["query"],
                     tuple(raw["gold_files"]),
                     raw.get("gold_symbols") or {},
                     raw.get("gold_lines") or {},
                     raw["path_in_query"],
+                    "" if spec else raw["base_commit"],
                 )
             )
     return found
@@ -161,3 +165,25 @@ def laid_out(snapshot_of: Path, to: Path) -> None:
     for inside in candidates(snapshot_of):
         (to / inside).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(snapshot_of / inside, to / inside)
+
+
+def lay(row: Row, to: Path, *, snapshots: Path, mirrors: Path | None) -> None:
+    """The row's candidates as a plain folder, from its archive or from OWNER+NAME/repo among the mirrors."""
+    if not row.commit:
+        laid_out(snapshot(row.archive, snapshots), to)
+    elif mirrors is not None:
+        _checked_out(mirrors / row.project.replace("/", "+") / "repo", row.commit, to)
+
+
+def _checked_out(repository: Path, commit: str, to: Path) -> None:
+    listing = _git(repository, "ls-tree", "-r", "-l", "-z", commit).split(b"\0")
+    entries = [entry.split(b"\t", 1) for entry in listing if entry]
+    files = [(facts.split(), path.decode("utf-8", "surrogateescape")) for facts, path in entries]
+    for (mode, kind, oid, size), path in files:
+        if kind == b"blob" and mode != b"120000" and is_candidate(path) and int(size) <= LARGEST:
+            (to / path).parent.mkdir(parents=True, exist_ok=True)
+            (to / path).write_bytes(_git(repository, "cat-file", "blob", oid.decode()))
+
+
+def _git(repository: Path, *arguments: str) -> bytes:
+    return subprocess.run(["git", "-C", str(repository), *arguments], check=True, capture_output=True).stdout

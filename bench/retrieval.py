@@ -1,9 +1,9 @@
 """Finds the files to change on public issues: acc@k, hit@k, MRR, lines@30k, with intervals. Prints one JSON object last.
 
-  python -m bench.retrieval --data FILE.jsonl --snapshots DIR [--fit] [--rows OUT.jsonl]
+  python -m bench.retrieval --data FILE.jsonl --snapshots DIR [--mirrors DIR] [--rows OUT.jsonl]
 
 acc@k: all files of the fix are among the first k; hit@k: any. lines@30k: share of the fix's functions and classes (of its
-lines, where none are known by name) inside the context of 30,000 tokens. --fit prints weights, cross-validated by project.
+lines, where none are known by name) inside the context of 30,000 tokens.
 """
 
 from __future__ import annotations
@@ -17,17 +17,16 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from bench import localisation
 from bench.localisation import Row
 from bot.retrieval import context, signals
 from bot.retrieval.index import index_folder
-from bot.retrieval.rank import WEIGHTS, candidates
+from bot.retrieval.rank import candidates
 from bot.retrieval.store import Store
 from bot.retrieval.view import View
 
@@ -47,8 +46,6 @@ class Result:
     seconds: float
     first: list[str]
     inside: float | None = None
-    table: npt.NDArray[np.float64] | None = None
-    gold_rows: list[int] = field(default_factory=list)
 
 
 def ranked(view: View, row: Row) -> Result:
@@ -59,10 +56,7 @@ def ranked(view: View, row: Row) -> Result:
     paths = [view.items[candidate.item].path for candidate in found]
     place = {path: number for number, path in enumerate(paths)}
     ranks = [place.get(gold) for gold in row.gold]
-    result = Result(row.id, row.project, row.named, ranks, seconds, paths[:10])
-    result.table = np.array([[candidate.signals[name] for name in WEIGHTS] for candidate in found])
-    result.gold_rows = [place[gold] for gold in row.gold if gold in place]
-    return result
+    return Result(row.id, row.project, row.named, ranks, seconds, paths[:10])
 
 
 def inside(view: View, row: Row, tree: Path) -> float | None:
@@ -120,60 +114,6 @@ def intervals(results: Sequence[Result]) -> dict[str, list[float]]:
     }
 
 
-def fitted(results: Sequence[Result]) -> npt.NDArray[np.float64]:
-    """Non-negative weights that make gold files likely among the pool (softmax, a little shrinkage), by gradient descent."""
-    weights = np.ones(len(WEIGHTS))
-    usable = [r for r in results if r.table is not None and r.gold_rows]
-    step = np.full(len(WEIGHTS), 0.0)
-    for round_number in range(400):
-        slope = 2 * 0.002 * weights
-        for result in usable:
-            slope += _slope(result, weights) / len(usable)
-        step = 0.9 * step - (0.6 if round_number < 300 else 0.2) * slope
-        weights = np.maximum(0.0, weights + step)
-    return weights
-
-
-def _slope(result: Result, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    table = result.table
-    if table is None:
-        return np.zeros(len(weights))
-    likely = np.exp(table @ weights - (table @ weights).max())
-    others = np.ones(len(table), np.bool_)
-    others[result.gold_rows] = False
-    total, pull = likely[others].sum(), likely[others] @ table[others]
-    slope = np.zeros(len(weights))
-    for gold in result.gold_rows:
-        share = likely[gold] / (total + likely[gold])
-        slope -= ((1 - share) * table[gold] - pull / (total + likely[gold])) / len(result.gold_rows)
-    return slope
-
-
-def reranked(result: Result, weights: npt.NDArray[np.float64]) -> Result:
-    """The same row under other weights."""
-    if result.table is None or not len(result.table):
-        return result
-    order = np.argsort(-(result.table @ weights), kind="stable")
-    place = {int(old): new for new, old in enumerate(order)}
-    ranks: list[int | None] = [place[old] for old in result.gold_rows]
-    missing: list[int | None] = [None] * (len(result.ranks) - len(ranks))
-    return Result(result.id, result.project, result.named, ranks + missing, result.seconds, [])
-
-
-def fit(results: Sequence[Result]) -> dict[str, object]:
-    """Weights from all rows, and what weights from the other projects give on each project."""
-    held_out: list[Result] = []
-    for project in sorted({result.project for result in results}):
-        weights = fitted([result for result in results if result.project != project])
-        held_out += [reranked(result, weights) for result in results if result.project == project]
-    weights = fitted(results)
-    return {
-        "weights": {name: round(float(weight), 2) for name, weight in zip(WEIGHTS, weights, strict=True)},
-        "cross_validated": measures(held_out),
-        "fitted": measures([reranked(result, weights) for result in results]),
-    }
-
-
 @contextmanager
 def _place(keep: Path | None, archive: str) -> Iterator[Path]:
     """Where the tree and its index lie; kept between runs when asked."""
@@ -186,26 +126,51 @@ def _place(keep: Path | None, archive: str) -> Iterator[Path]:
         yield place
 
 
-def run(data: Path, home: Path, keep: Path | None) -> tuple[list[Result], float]:
-    """All rows; seconds of indexing beside."""
-    results: list[Result] = []
-    seconds = 0.0
-    for archive, group in localisation.by_archive(localisation.rows(data)).items():
-        source = localisation.snapshot(archive, home)
+@dataclass(frozen=True, slots=True)
+class Laid:
+    """Rows of one tree, its files as a plain folder, its index, and the seconds that took."""
+
+    rows: list[Row]
+    tree: Path
+    index: Path
+    seconds: float
+
+
+def laid(rows: list[Row], *, snapshots: Path, mirrors: Path | None, keep: Path | None) -> Iterator[Laid]:
+    """Every tree with its index, one after the other; none stays when `keep` is not given."""
+    for archive, group in localisation.by_archive(rows).items():
         with _place(keep, archive) as place:
             tree, index = place / "tree", place / "index.db"
             if not tree.is_dir():
-                localisation.laid_out(source, tree)
+                localisation.lay(group[0], tree, snapshots=snapshots, mirrors=mirrors)
             start = time.perf_counter()
             store = Store(index)
-            view, _ = index_folder(store, tree)
-            seconds += time.perf_counter() - start
-            for row in group:
-                result = ranked(view, row)
-                result.inside = inside(view, row, tree)
-                results.append(result)
+            index_folder(store, tree)
             store.close()
+            yield Laid(group, tree, index, time.perf_counter() - start)
         print(f"{archive}: {len(group)} rows", file=sys.stderr)
+
+
+@contextmanager
+def viewed(one: Laid) -> Iterator[View]:
+    """The view of a tree that is laid out and indexed."""
+    store = Store(one.index)
+    view, _ = index_folder(store, one.tree)
+    yield view
+    store.close()
+
+
+def run(rows: list[Row], *, snapshots: Path, mirrors: Path | None, keep: Path | None) -> tuple[list[Result], float]:
+    """All rows; seconds of indexing beside."""
+    results: list[Result] = []
+    seconds = 0.0
+    for one in laid(rows, snapshots=snapshots, mirrors=mirrors, keep=keep):
+        seconds += one.seconds
+        with viewed(one) as view:
+            for row in one.rows:
+                result = ranked(view, row)
+                result.inside = inside(view, row, one.tree)
+                results.append(result)
     return results, seconds
 
 
@@ -214,13 +179,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--snapshots", type=Path, required=True)
-    parser.add_argument("--fit", action="store_true")
     parser.add_argument("--rows", type=Path)
     parser.add_argument("--keep", type=Path, help="keep trees and indexes here, so that a second run need not index")
+    parser.add_argument(
+        "--mirrors", type=Path, help="OWNER+NAME/repo of the rows that have no archive; without it they are left out"
+    )
     given = parser.parse_args()
-    results, seconds = run(given.data, given.snapshots, given.keep)
+    rows = localisation.rows(given.data, mirrored=given.mirrors is not None)
+    results, seconds = run(rows, snapshots=given.snapshots, mirrors=given.mirrors, keep=given.keep)
     if given.rows:
-        lines = [json.dumps({k: v for k, v in asdict(r).items() if k not in {"table", "gold_rows"}}) for r in results]
+        lines = [json.dumps(asdict(r)) for r in results]
         given.rows.write_text("\n".join(lines) + "\n", "utf-8")
     report: dict[str, object] = {
         "rows": len(results),
@@ -231,8 +199,6 @@ def main() -> None:
         "seconds": {"index": round(seconds, 1), "query_p50": float(np.median([r.seconds for r in results]))},
         "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
     }
-    if given.fit:
-        report["fit"] = fit(results)
     print(json.dumps(report))
 
 

@@ -38,14 +38,15 @@ def imported(view: View, item: int, joints: Joints) -> list[int]:
     return [other for other in found if other != item]
 
 
-def spread(
-    view: View, pool: Sequence[int], joints: Mapping[int, Joints], passages: Mapping[int, Chunks], seeds: Floats
-) -> Floats:
-    """What reaches each item of the pool over its edges, given how likely each is by itself (any non-negative numbers)."""
+def walk(view: View, pool: Sequence[int], joints: Mapping[int, Joints], passages: Mapping[int, Chunks]) -> Matrix:
+    """Chances of a step from each item of the pool to what it imports, tests or uses by name; back, too, but less."""
     edges = _import_edges(view, pool, joints) + _by_row(_name_edges(pool, joints, passages))
-    both = edges + BACKWARDS * (_by_row(edges.T))
-    walk = _by_row(both)
-    restart = np.zeros(len(pool))
+    return _by_row(edges + BACKWARDS * _by_row(edges.T))
+
+
+def spread(walk: Matrix, seeds: Floats) -> Floats:
+    """What reaches each item by such steps, given how likely each is by itself (any non-negative numbers)."""
+    restart = np.zeros(len(seeds))
     strongest = np.argsort(-seeds, kind="stable")[:SEEDS]
     restart[strongest] = seeds[strongest]
     restart /= max(float(restart.sum()), 1e-12)

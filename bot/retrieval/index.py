@@ -20,7 +20,8 @@ from bot.retrieval.segment import Source
 from bot.retrieval.store import Document, Key, Store
 from bot.retrieval.view import View
 
-_CATALOGUE = "catalogue"
+_CATALOGUE = "catalogue-2"
+"""Another name with every change of `kinds`: the kind of a path is kept in it."""
 _KEPT_FROM = 200
 """Files by which a catalogue must differ from the kept one to be kept instead: writing costs more than carrying a few over again."""
 

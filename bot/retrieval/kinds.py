@@ -45,6 +45,9 @@ _VENDORED = frozenset(
         "bower_components",
     }
 )
+_FOR_READERS = frozenset({"docs", "doc", "documentation", "examples", "samples"})
+_SITES = (["site"], ["website"])
+"""At the top: the project's own pages. Deeper, a product may have a package of this name."""
 _VENDORED_NAME = re.compile(r"[-.]v?\d+\.\d+(?:\.\d+)*(?:[-.]min)?\.(?:js|css)$", re.IGNORECASE)
 """A library's release, as jquery-3.5.1.js."""
 _MIGRATION = re.compile(r"(?:^|/)(?:migrations|migrate)/\d{3,}_[^/]*$")
@@ -71,7 +74,7 @@ def kind_of(path: str, *, generated: bool = False) -> Kind:
         return Kind.GENERATED
     if lowered & _TEST_FOLDERS or _TEST_NAME.search(name) or _in_test_folder(folders, language):
         return Kind.TEST
-    if language in PROSE or lowered & {"docs", "doc", "documentation"}:
+    if language in PROSE or lowered & _FOR_READERS or folders[:1] in _SITES:
         return Kind.DOCS
     return Kind.DATA if language in DATA else Kind.CODE
 

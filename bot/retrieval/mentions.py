@@ -21,6 +21,8 @@ _TICKED = re.compile(r"`{1,2}([^`\n]{2,160})`{1,2}")
 _CALL = re.compile(r"\b([A-Za-z_]\w{2,})\(")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w{2,}")
 _CODE_LIKE = re.compile(r"\w_\w|[a-z0-9][A-Z]|^[A-Z]{2,}[a-z]|^_+\w")
+_LINK = re.compile(r"\bhttps?://[^\s<>()\"'`\]]+")
+_LINKED_FILE = re.compile(r"/(?:blob|blame|raw|tree)/[^/]+/([^?#]+)")
 _MOST = 400
 _DATA = re.compile(r"[\w.@~+/\\-]{300,}")
 """Runs of a task that no person wrote: patterns that may begin anywhere in one would take quadratic time."""
@@ -46,6 +48,11 @@ class Mentions:
     identifiers: tuple[str, ...]
     """Look like code: snake_case, camelCase, called, in back-ticks, or part of a dotted name."""
     frames: tuple[Frame, ...]
+
+
+def without_links(text: str) -> str:
+    """Of a link to a repository's file its path stays; the words of other addresses say nothing of the code."""
+    return _LINK.sub(lambda link: f" {found[1]} " if (found := _LINKED_FILE.search(link[0])) else " ", text)
 
 
 def read(text: str) -> Mentions:

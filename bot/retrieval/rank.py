@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from bot.retrieval import graph, signals
 from bot.retrieval.catalogue import Floats
@@ -14,8 +15,8 @@ from bot.retrieval.signals import Named, Query, Words, scaled
 from bot.retrieval.view import View
 
 WEIGHTS = {
-    "symbols": 2,
-    "passages": 3,
+    "symbols": 1,
+    "passages": 4,
     "path": 2,
     "identifiers": 1,
     "defines": 1,
@@ -26,11 +27,13 @@ WEIGHTS = {
     "graph": 2,
     "folder": 1,
 }
-"""Whole numbers, chosen on the public rows: one more or less of any keeps acc@5 above .83 and acc@10 at .90 there."""
+"""Whole numbers. What each is worth, here and on projects it was not chosen on: docs/decisions/0005-how-files-are-ranked.md."""
 MEANING = 1.5
 """Weight of a summary's nearness to the task, when there are vectors; not fitted: the public rows are run without keys."""
 APART = 3.0
 """Taken from the score of tests, vendored, generated, documentation and data files: they come after code."""
+FOLDER_SPREAD = 1.5
+"""How far below the best a file may score and still speak for its folder."""
 POOL = 150
 APART_IN_POOL = 30
 _IMPORTING = 10
@@ -62,15 +65,28 @@ def rank(view: View, text: str, meaning: Floats | None = None) -> tuple[Ranked, 
     return tuple(explained(view, query, candidate) for candidate in candidates(view, query, meaning))
 
 
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What speaks for the items of a pool before it is weighed: signals, the graph between them, scores of their passages."""
+
+    pool: tuple[int, ...]
+    paths: tuple[str, ...]
+    columns: Mapping[str, Floats]
+    walk: graph.Matrix
+    apart: npt.NDArray[np.bool_]
+    passages: Mapping[int, Floats]
+
+
 def candidates(view: View, query: Query, meaning: Floats | None = None) -> list[Candidate]:
     """The pool, scored and sorted."""
-    if not view.items:
-        return []
+    return weighed(gathered(view, query, meaning))
+
+
+def gathered(view: View, query: Query, meaning: Floats | None = None) -> Evidence:
+    """The pool and what speaks for it; an empty pool when no word of the task is known."""
     by_words = signals.by_words(view, query)
     named = signals.by_names(view, query)
     pool = _pool(view, by_words, named, meaning)
-    if not pool:
-        return []
     joints = view.joints(pool)
     near = [other for item in pool[:_IMPORTING] for other in graph.imported(view, item, joints[item])]
     added = [item for item in dict.fromkeys(near) if item not in joints]
@@ -82,22 +98,42 @@ def candidates(view: View, query: Query, meaning: Floats | None = None) -> list[
     if meaning is not None:
         columns["meaning"] = meaning[pool]
     columns["passages"] = scaled(np.array([signals.best_passages(scores[item]) for item in pool]))
-    first = _sum(columns)
-    seeds = np.exp(first - first.max()) * (~view.apart[pool] * 0.7 + 0.3)
-    reached = graph.spread(view, pool, joints, passages, seeds)
-    columns["graph"] = scaled(np.log1p(reached * 1e4))
-    columns["folder"] = scaled(np.sqrt(_folder(view, pool, np.exp((first - first.max()) / 1.5))))
-    final = _sum(columns) - APART * view.apart[pool]
-    order = sorted(range(len(pool)), key=lambda number: (-round(float(final[number]), 9), view.paths[pool[number]]))
+    walk = graph.walk(view, pool, joints, passages) if pool else np.zeros((0, 0))
+    return Evidence(tuple(pool), tuple(view.paths[item] for item in pool), columns, walk, view.apart[pool], scores)
+
+
+def weighed(evidence: Evidence, weights: Mapping[str, float] = WEIGHTS) -> list[Candidate]:
+    """The pool by its evidence, best first."""
+    columns, scores = _judged(evidence, weights)
     return [
         Candidate(
-            pool[number],
+            evidence.pool[number],
             {name: float(column[number]) for name, column in columns.items()},
-            float(final[number]),
-            scores[pool[number]],
+            float(scores[number]),
+            evidence.passages[evidence.pool[number]],
         )
-        for number in order
+        for number in _sorted(evidence.paths, scores)
     ]
+
+
+def order(evidence: Evidence, weights: Mapping[str, float]) -> list[int]:
+    """Places in the pool under these weights, best first."""
+    return _sorted(evidence.paths, _judged(evidence, weights)[1])
+
+
+def _sorted(paths: Sequence[str], scores: Floats) -> list[int]:
+    return sorted(range(len(paths)), key=lambda number: (-round(float(scores[number]), 9), paths[number]))
+
+
+def _judged(evidence: Evidence, weights: Mapping[str, float]) -> tuple[dict[str, Floats], Floats]:
+    """All signals and the scores. The graph and the folders speak for what is near to what the other signals say."""
+    columns = dict(evidence.columns)
+    first = _sum(columns, weights)
+    likely = first - first.max(initial=0.0)
+    seeds = np.exp(likely) * (~evidence.apart * 0.7 + 0.3)
+    columns["graph"] = scaled(np.log1p(graph.spread(evidence.walk, seeds) * 1e4))
+    columns["folder"] = scaled(np.sqrt(_folder(evidence.paths, np.exp(likely / FOLDER_SPREAD))))
+    return columns, _sum(columns, weights) - APART * evidence.apart
 
 
 def _pool(view: View, by_words: Words, named: Named, meaning: Floats | None) -> list[int]:
@@ -129,14 +165,14 @@ def _columns(by_words: Words, named: Named, pool: Sequence[int]) -> dict[str, Fl
     }
 
 
-def _sum(columns: dict[str, Floats]) -> Floats:
-    summed: Floats = np.sum([WEIGHTS.get(name, MEANING) * column for name, column in sorted(columns.items())], axis=0)
+def _sum(columns: Mapping[str, Floats], weights: Mapping[str, float]) -> Floats:
+    summed: Floats = np.sum([weights.get(name, MEANING) * column for name, column in sorted(columns.items())], axis=0)
     return summed
 
 
-def _folder(view: View, pool: Sequence[int], likely: Floats) -> Floats:
+def _folder(paths: Sequence[str], likely: Floats) -> Floats:
     """How likely the other files of the same folder are."""
-    folders = [view.paths[item].rpartition("/")[0] for item in pool]
+    folders = [path.rpartition("/")[0] for path in paths]
     sums: dict[str, float] = {}
     for folder, value in zip(folders, likely.tolist(), strict=True):
         sums[folder] = sums.get(folder, 0.0) + value

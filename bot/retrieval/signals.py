@@ -10,13 +10,15 @@ import numpy as np
 
 from bot.retrieval import chunks, words
 from bot.retrieval.catalogue import Floats
-from bot.retrieval.mentions import Mentions, read
+from bot.retrieval.mentions import Mentions, read, without_links
 from bot.retrieval.postings import Ints
 from bot.retrieval.segment import BODY, DEFINED, SYMBOLS
 from bot.retrieval.view import View
 
 TITLE_WEIGHT = 4.0
 """A word of the task's first line counts this much more than one of its body."""
+PATH_TITLE_WEIGHT = 2.0
+"""The same for the words of a path."""
 MOST_REPEATS = 3
 MOST_TERMS = 600
 MOST_QUERY = 60_000
@@ -36,13 +38,13 @@ class Query:
 
 def query_of(text: str) -> Query:
     """Words of the title weigh more; a word repeated in the text counts up to the root of three."""
-    text = text[:MOST_QUERY]
+    text = without_links(text[:MOST_QUERY])
     mentions = read(text)
     counts = words.terms_of(text)
     title = set(words.terms_of(mentions.title))
     kept = sorted(counts, key=lambda term: (term not in title, -counts[term], term))[:MOST_TERMS]
     weights = {term: min(counts[term], MOST_REPEATS) ** 0.5 + TITLE_WEIGHT * (term in title) for term in kept}
-    return Query(mentions, weights, {term: 1.0 + 2.0 * (term in title) for term in kept})
+    return Query(mentions, weights, {term: 1.0 + PATH_TITLE_WEIGHT * (term in title) for term in kept})
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from bot.settings import Settings
 from tests.unit.retrieval.test_index import PROJECT, put
 from tests.unit.retrieval.test_service import git
 
-TASK = "The rate limiter forgets keys"
+TASK = "RateLimiter forgets keys"
 
 
 def asked(tmp_path: Path, directory: Path, query: str = TASK) -> list[str]:

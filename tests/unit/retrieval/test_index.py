@@ -38,7 +38,7 @@ PROJECT: dict[str, str | bytes] = {
 
 def test_the_file_that_a_task_is_about_comes_first(tmp_path: Path):
     view, report = indexed(tmp_path, put(tmp_path / "tree", PROJECT))
-    found = rank(view, "The rate limiter forgets keys")
+    found = rank(view, "RateLimiter forgets keys")
     assert found[0].path == "app/limits.py"
     assert found[0].why
     assert report.files == len(PROJECT)

@@ -25,6 +25,10 @@ from bot.retrieval.kinds import Kind, kind_of
         ("README.md", Kind.DOCS),
         ("docs/conf.py", Kind.DOCS),
         ("setup.cfg", Kind.DATA),
+        ("examples/cluster/plot_digits.py", Kind.DOCS),
+        ("site/src/routes/index.svelte", Kind.DOCS),
+        ("src/main/java/checks/site/Macro.java", Kind.CODE),
+        ("src/main/java/com/example/App.java", Kind.CODE),
     ],
 )
 def test_kind(path: str, kind: Kind):

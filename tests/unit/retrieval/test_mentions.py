@@ -1,6 +1,7 @@
 """What a task names outright is read from its text."""
 
 from bot.retrieval.mentions import Frame, read
+from bot.retrieval.signals import query_of
 
 
 def test_paths_modules_and_identifiers_are_told_apart():
@@ -31,3 +32,15 @@ def test_traces_of_javascript_and_java_are_read():
 
 def test_a_flood_of_names_is_bounded():
     assert len(read(" ".join(f"name_{n}" for n in range(5000))).identifiers) == 400
+
+
+def test_of_a_link_only_the_path_of_a_repositorys_file_is_read():
+    text = (
+        "See https://svelte.dev/repl/61c6df25?version=3.6.7 and (https://example.org/issue_tracker/make_url).\n"
+        "The cause is https://github.com/o/r/blob/main/src/dom/bind.ts#L41, also https://git.example/o/r/-/raw/v1/lib/a.go"
+    )
+    query = query_of(text)
+    assert query.mentions.paths == ("src/dom/bind.ts", "lib/a.go")
+    assert not query.mentions.identifiers
+    assert not {"repl", "version", "track", "github"} & set(query.weights)
+    assert {"caus", "bind", "dom"} <= set(query.weights)
