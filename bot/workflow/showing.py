@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.custody.digest import shell_line
+from bot.custody.digest import change_digest, shell_line
 from bot.domain.decision import Decision, Outcome, Reason
 from bot.domain.ids import CommitId
 from bot.domain.money import MicroUsd
@@ -33,6 +33,7 @@ async def body(
     change = verified.change
     artefacts = await _artefacts(context, prepared, verified)
     base, base_ref = published.base or prepared.base, published.base_ref or prepared.base_ref
+    digest = await change_digest(context.mirror, base_ref, base, published.head)
     view = publishing_texts.PullView(
         task=context.spec.id,
         issue_number=context.spec.subject.number,
@@ -50,6 +51,7 @@ async def body(
         notice=publishable(prepared.notice),
         artefacts=artefacts,
         egress=verified.egress,
+        flags=await judging.flags_between(context, digest.merge_base_tree, digest.head_tree),
     )
     return publishing_texts.pull_body(view)
 

@@ -115,16 +115,22 @@ def no_tests(path: str) -> Ending:
 
 
 def base_unrunnable(report: TestReport, lacking: str = "") -> Ending:
-    """The base's own tests do not run, or not to their end; `lacking` is the host that they may miss."""
+    """The base's own tests do not run to their end, or none is known to pass; `lacking` is the host that they may miss."""
+    how, advice = (
+        f"fail (exit code {report.exit_code}) on the untouched base, and the output names none that passes",
+        "",
+    )
     if report.timed_out:
-        how = "do not finish in time"
+        how = "do not finish in time on the untouched base"
+    elif report.broke_off:
+        how = f"break off (exit code {report.exit_code}) on the untouched base"
     else:
-        how = f"break off (exit code {report.exit_code})" if report.broke_off else "do not run"
+        advice = " Some tests may fail if the output names the others, as that of pytest or `unittest -v` does."
     return Ending(
         Stage.NEEDS_HUMAN,
-        f"The tests {how} on the untouched base, so a change could not be judged. "
+        f"The tests {how}, so a change could not be judged. "
         f"`{report.command}` said:\n\n```\n{report.tail[-1200:]}\n```",
-        f"Check `test`, `step_test`, `setup` and `template` in `.github/pullwright.toml`, then reply `/agent retry`.{lacking}",
+        f"Check `test`, `step_test`, `setup` and `template` in `.github/pullwright.toml`, then reply `/agent retry`.{advice}{lacking}",
     )
 
 
@@ -155,7 +161,10 @@ def merged_elsewhere(who: str) -> Ending:
 
 def policy_denied(decision: Decision) -> Ending:
     """The operator's rules forbid it."""
-    listed = "".join(f"\n- {reason.text}" for reason in decision.against())
+    listed = "".join(
+        f"\n- {reason.text}" + "".join(f"\n  - {about.text}" for about in reason.children)
+        for reason in decision.against()
+    )
     return Ending(Stage.POLICY_DENIED, f"The policy does not allow this change:{listed}", _RETRY)
 
 

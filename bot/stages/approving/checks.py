@@ -184,12 +184,13 @@ def _permission_then(case: Case) -> Reason:
 
 def _flags(case: Case) -> Reason:
     if case.then is None:
-        return flags_named((), case.current.flags, waiting=True)
-    return flags_named(case.then.flags, case.current.flags, waiting=False)
+        return flags_named((), case.current, waiting=True)
+    return flags_named(case.then.flags, case.current, waiting=False)
 
 
-def flags_named(named: Sequence[str], needed: Sequence[str], *, waiting: bool) -> Reason:
-    """Whether the reviewer named everything in the change that must be named."""
+def flags_named(named: Sequence[str], now: Snapshot, *, waiting: bool) -> Reason:
+    """Whether the reviewer named everything in the change that must be named; if not, in which files it is."""
+    needed = now.flags
     missing = sorted(set(needed) - set(named))
     if not needed:
         return Reason("flags", Outcome.PASSED, "Nothing in the change has to be named.")
@@ -197,7 +198,8 @@ def flags_named(named: Sequence[str], needed: Sequence[str], *, waiting: bool) -
         return Reason("flags", Outcome.PASSED, f"The reviewer named {', '.join(sorted(needed))}.")
     words = " ".join(f"allow:{flag}" for flag in missing)
     text = f"The change touches {', '.join(missing)}. A reviewer who agrees writes `{words}` in the approval."
-    return Reason("flags", Outcome.WAITING if waiting else Outcome.REFUSED, text)
+    outcome = Outcome.WAITING if waiting else Outcome.REFUSED
+    return Reason("flags", outcome, text, tuple(each for each in now.findings if each.rule in missing))
 
 
 def mergeable(case: Case) -> Reason:

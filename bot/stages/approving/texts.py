@@ -16,7 +16,7 @@ RECEIPT = "pullwright-approval-v1"
 _SIGN = {Outcome.PASSED: "✓", Outcome.WAITING: "…", Outcome.REFUSED: "✗"}
 _NEXT = {
     "approval": "Read the diff. Approve it with a review, or type the command above.",
-    "flags": "Have a look at the named files. If they are meant, approve again and write the words above.",
+    "flags": "Have a look at the files named here. If that is meant, approve (again) with the words above in the review.",
     "head": "Something was pushed after the review. Look at what is new and approve again.",
     "merge_base": "The branch's starting point changed. Look again and approve again.",
     "digest": "The change is not the approved one. Look again and approve again.",
