@@ -85,6 +85,8 @@ class Snapshot:
     bot: Actor
     verified_trees: tuple[TreeId, ...]
     """Trees that passed every check in this task."""
+    failed_trees: tuple[TreeId, ...] = ()
+    """Trees that did not; one that is in neither has not been checked yet."""
     flags: tuple[str, ...] = ()
     """Properties of the change that a reviewer must name to allow (`workflows`, `binary`, …)."""
     findings: tuple[Reason, ...] = ()

@@ -184,7 +184,7 @@ def may_land(context: TaskContext, seen: Sight, approval: Approval | None, stand
     people = Approvers(
         len(standing), limits.approvals, limits.code_owners, seen.paths if seen.now.owners_fault else tuple(missing)
     )
-    question = MayLand(context.spec.id, repository, facts, LandingMode.MERGE, approval is not None, named, people)
+    question = MayLand(context.spec.id, repository, facts, LandingMode.MERGE, bool(standing), named, people)
     return grounded(seen.policies.decide(question), seen.flags)
 
 

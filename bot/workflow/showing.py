@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.custody.digest import change_digest, shell_line
 from bot.domain.decision import Decision, Outcome, Reason
-from bot.domain.ids import CommitId
+from bot.domain.ids import CommitId, TaskId
 from bot.domain.money import MicroUsd
 from bot.domain.plan import Plan
 from bot.prompting import publishable
@@ -76,6 +76,11 @@ async def _artefacts(context: TaskContext, prepared: Prepared, verified: Verifie
     return publishing_texts.artefact_section(page, commit, named, verified.not_kept)
 
 
+def gate_marker(task: TaskId) -> str:
+    """The hidden line by which the gate's comment is found again."""
+    return f"<!-- pullwright:gate:{task} -->"
+
+
 def waiting(context: TaskContext, published: Published) -> CheckReport:
     """The check of a head nobody has reviewed yet."""
     decision = Decision("approval", (Reason("review", Outcome.WAITING, "A person with write access has to approve."),))
@@ -108,7 +113,7 @@ async def report_gate(context: TaskContext, state: ReviewState, examined: Examin
     if pull.open and not examined.decision.allowed:
         await publishing.take_back(forge, pull)
     bot = await context.services.forges.bot()
-    marker = f"<!-- pullwright:gate:{context.spec.id} -->"
+    marker = gate_marker(context.spec.id)
     body = f"{marker}\n{gate_texts.comment(examined.decision, digest=state.published.digest, approval=state.approval)}"
     if note:
         body += f"\n\n{note}"

@@ -7,7 +7,7 @@ from bot.domain.event import Closing
 from bot.domain.ids import CommitId, Digest, short
 from bot.domain.pull import Approval
 from bot.domain.task import Ending, Stage
-from bot.domain.verdict import TestReport
+from bot.domain.verdict import Failure, TestReport
 
 _RETRY = "Reply `/agent retry` to try again."
 
@@ -39,7 +39,7 @@ def github_refused(status: int, message: str) -> Ending:
 def infrastructure(reason: str) -> Ending:
     """Patience used up."""
     return Ending(
-        Stage.INFRASTRUCTURE, f"A service did not answer in time: {reason}", f"The work so far is kept. {_RETRY}"
+        Stage.INFRASTRUCTURE, f"A service failed again and again: {reason}", f"What is on GitHub stays. {_RETRY}"
     )
 
 
@@ -51,7 +51,7 @@ def unexpected() -> Ending:
 
 
 def stopped(login: str) -> Ending:
-    return Ending(Stage.CANCELLED, f"Stopped by {login}.", f"What was done so far stays where it is. {_RETRY}")
+    return Ending(Stage.CANCELLED, f"Stopped by {login}.", f"What is on GitHub stays. {_RETRY}")
 
 
 _CLOSED = {
@@ -85,7 +85,11 @@ def base_gone(branch: str) -> Ending:
 
 
 def pull_closed() -> Ending:
-    return Ending(Stage.CANCELLED, "The pull request was closed without merging.", "")
+    return Ending(
+        Stage.CANCELLED,
+        "The pull request was closed without merging.",
+        "Opening it again does not bring me back; reply `/agent retry` here to start anew.",
+    )
 
 
 def stale() -> Ending:
@@ -155,8 +159,12 @@ def overtaken() -> str:
 
 
 def merged_elsewhere(who: str) -> Ending:
-    """`who` is empty when what came does not say who merged."""
-    return Ending(Stage.LANDED, f"Merged on GitHub by {who}." if who else "Merged on GitHub.", "")
+    """Past the gate; `who` is empty when what came does not say who merged."""
+    return Ending(
+        Stage.LANDED,
+        f"It was merged on GitHub{f' by {who}' if who else ''} before the gate opened, so nobody compared what landed with an approval.",
+        "Somebody should look at it. Where `pullwright/gate` is a required check, GitHub refuses such a merge.",
+    )
 
 
 def policy_denied(decision: Decision) -> Ending:
@@ -191,14 +199,33 @@ def not_counted(decision: Decision) -> str:
     return f"The {decision.subject} does not count: {' '.join(reason.text for reason in decision.against())}"
 
 
-def adopted(head: CommitId, digest: Digest, *, passed: bool) -> str:
+def adopted(head: CommitId, digest: Digest, failures: tuple[Failure, ...]) -> str:
     """Somebody else's push was looked at."""
-    if passed:
+    if not failures:
         return (
             f"Somebody pushed `{short(head)}`. It passes the checks. An earlier approval no longer counts; "
             f"the digest to approve now is `{digest}`."
         )
-    return f"Somebody pushed `{short(head)}`, and it does not pass the checks. It cannot be approved as it is."
+    return (
+        f"Somebody pushed `{short(head)}`, and it does not pass the checks. It cannot be approved as it is."
+        f"{_listed(failures)}"
+    )
+
+
+def merge_fails(branch: str, failures: tuple[Failure, ...]) -> str:
+    """The change passed by itself, and does not together with what the base branch holds by now."""
+    return f"`{branch}` moved on, and together with it the change does not pass the checks.{_listed(failures)}"
+
+
+def _listed(failures: tuple[Failure, ...]) -> str:
+    named = [f"{failure.kind.value}: {failure.subject}" for failure in failures[:8]]
+    more = [f"and {len(failures) - 8} more"] if len(failures) > 8 else []
+    return "\n" + "".join(f"\n- {line}" for line in (*named, *more))
+
+
+def ready(gate: str, approval: Approval) -> str:
+    """The gate is open, in its own words, and nobody merged yet."""
+    return f"{gate}. Merge the pull request on GitHub, or comment `/agent merge {short(approval.digest)}` there."
 
 
 def other_digest(approval: Approval | None) -> str:

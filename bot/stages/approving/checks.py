@@ -223,12 +223,18 @@ def _verified(case: Case) -> Reason:
         return Reason(
             "verified", Outcome.PASSED, f"Tree {short(now.merge_tree)}, which would land, passed every check."
         )
+    if now.merge_tree is not None and now.merge_tree in now.failed_trees:
+        text = f"What would land, tree {short(now.merge_tree)}, does not pass the checks."
+        return Reason("verified", Outcome.REFUSED, text)
     if base_moved(case.then, now):
         text = f"{code(now.pull.base_ref)} moved on; the checks have not run on the merge result yet."
         return Reason("verified", Outcome.WAITING, text)
     if now.digest.head_tree in now.verified_trees:
         return Reason("verified", Outcome.PASSED, f"Tree {short(now.digest.head_tree)} passed every check.")
-    return Reason("verified", Outcome.REFUSED, f"Tree {short(now.digest.head_tree)} did not pass the checks here.")
+    if now.digest.head_tree in now.failed_trees:
+        text = f"Tree {short(now.digest.head_tree)} does not pass the checks."
+        return Reason("verified", Outcome.REFUSED, text)
+    return Reason("verified", Outcome.WAITING, f"Tree {short(now.digest.head_tree)} has not been checked yet.")
 
 
 _PATIENT = frozenset({"land-needs-more-approvals", "land-needs-code-owners"})

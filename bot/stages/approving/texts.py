@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from textwrap import shorten
 
 from bot.domain.decision import Decision, Outcome, Reason
 from bot.domain.ids import short
 from bot.domain.pull import Approval
 
 MAX_SUMMARY = 65_000
+LET_GO = "The task ended. Nobody compares any more what would land with what was approved; its comment on the issue says what helps."
 RECEIPT = "pullwright-approval-v1"
 
 _SIGN = {Outcome.PASSED: "✓", Outcome.WAITING: "…", Outcome.REFUSED: "✗"}
@@ -30,6 +32,7 @@ _NEXT = {
     "code_owners": "Ask the named code owners for a review; the file is read from the base branch.",
     "policy": "The operator's rules decide here; `pullwright policy explain` shows which.",
 }
+_NEXT_REFUSED = {**_NEXT, "verified": "Push a correction, or ask me for one with `/agent fix …`."}
 _MARKUP = re.compile(r"([\\\[\]*_#|!])")
 
 
@@ -41,7 +44,7 @@ def title(decision: Decision) -> str:
     if not against:
         return "Nothing was decided"
     more = f" (and {len(against) - 1} more)" if len(against) > 1 else ""
-    return f"{against[0].text}{more}".replace("`", "")[:200]
+    return shorten(f"{against[0].text}{more}".replace("`", ""), 200, placeholder=" …")
 
 
 def summary(decision: Decision, digest: str) -> str:
@@ -98,7 +101,10 @@ def landed_title(*, alarm: bool) -> str:
 
 def next_steps(decision: Decision) -> tuple[str, ...]:
     """What a person can do, once for each kind of obstacle."""
-    return tuple(dict.fromkeys(_NEXT[reason.rule] for reason in decision.against() if reason.rule in _NEXT))
+    steps = {Outcome.WAITING: _NEXT, Outcome.REFUSED: _NEXT_REFUSED}
+    return tuple(
+        dict.fromkeys(steps[each.outcome][each.rule] for each in decision.against() if each.rule in steps[each.outcome])
+    )
 
 
 def _outcome(decision: Decision) -> Outcome:

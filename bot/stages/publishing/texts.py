@@ -10,7 +10,7 @@ from bot.domain.money import MicroUsd, show
 from bot.domain.plan import Plan
 from bot.domain.task import Ending, Stage
 from bot.domain.verdict import TestOutcome, TestReport, Verdict
-from bot.policy.flags import Flag, to_name, told
+from bot.policy.flags import Flag, Weight, denied, to_name, told
 
 LONGEST_LIST = 12
 
@@ -63,7 +63,7 @@ HEADLINES = {
     Stage.REVISING: "Working on the review.",
     Stage.LANDING: "Landing the approved change.",
     Stage.READY: "Approved and ready to merge.",
-    Stage.LANDED: "Merged: exactly the approved change.",
+    Stage.LANDED: "Merged.",
     Stage.NEEDS_HUMAN: "Stopped: this needs a person.",
     Stage.OVER_BUDGET: "Stopped: the budget does not allow the next step.",
     Stage.POLICY_DENIED: "Stopped: the policy does not allow this change.",
@@ -179,13 +179,17 @@ def to_look_at(flags: tuple[Flag, ...]) -> str:
     """What is easily overlooked in the change, and what a reviewer has to name to allow; empty when there is nothing."""
     if not flags:
         return ""
-    named = to_name(flags)
-    lines = [f"- {'**' + flag.name + '**' if flag.name in named else flag.name}: {told(flag)}" for flag in flags]
+    names = {
+        Weight.DENIED: "**{}** (nobody can allow this)",
+        Weight.NAMED: "**{}**",
+        Weight.SHOWN: "{}",
+    }
+    lines = [f"- {names[flag.weight].format(flag.name)}: {told(flag)}" for flag in flags]
     return "\n".join(["## Look closely at", "", *lines, "", ""])
 
 
 def _words(flags: tuple[Flag, ...]) -> str:
-    words = " ".join(f"allow:{name}" for name in to_name(flags))
+    words = " ".join(f"allow:{name}" for name in to_name(flags) if not denied(flags))
     return f" that holds the words `{words}`, if you agree to what is in bold above" if words else ""
 
 
