@@ -38,7 +38,7 @@ _MARKUP = re.compile(r"([\\\[\]*_#|!])")
 
 def title(decision: Decision) -> str:
     """One line: what stands in the way, or that nothing does."""
-    against = decision.against()
+    against = _against(decision)
     if decision.allowed:
         return "Exactly the approved change would land"
     if not against:
@@ -62,7 +62,7 @@ def comment(decision: Decision, *, digest: str, approval: Approval | None = None
         by = f" @{approval.reviewer.login} approved it." if approval else ""
         return f"**Gate: open.** Exactly the change `{short(digest)}` lands.{by}\n"
     head = "**Gate: closed.**" if _outcome(decision) is Outcome.REFUSED else "**Gate: waiting.**"
-    lines = [f"{head} Change `{short(digest)}`.", "", *_reasons(decision.against())]
+    lines = [f"{head} Change `{short(digest)}`.", "", *_reasons(_against(decision))]
     steps = next_steps(decision)
     return "\n".join([*lines, *(["", *steps] if steps else [])]) + "\n"
 
@@ -103,8 +103,13 @@ def next_steps(decision: Decision) -> tuple[str, ...]:
     """What a person can do, once for each kind of obstacle."""
     steps = {Outcome.WAITING: _NEXT, Outcome.REFUSED: _NEXT_REFUSED}
     return tuple(
-        dict.fromkeys(steps[each.outcome][each.rule] for each in decision.against() if each.rule in steps[each.outcome])
+        dict.fromkeys(steps[each.outcome][each.rule] for each in _against(decision) if each.rule in steps[each.outcome])
     )
+
+
+def _against(decision: Decision) -> tuple[Reason, ...]:
+    """What is wrong before what is only awaited: nobody should approve what cannot land."""
+    return tuple(sorted(decision.against(), key=lambda reason: reason.outcome is not Outcome.REFUSED))
 
 
 def _outcome(decision: Decision) -> Outcome:

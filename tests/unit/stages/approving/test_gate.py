@@ -22,6 +22,7 @@ from tests.unit.stages.approving.builders import (
     DIGEST,
     EVE,
     HEAD,
+    HEAD_TREE,
     OTHER,
     TERMS,
     approval,
@@ -284,6 +285,12 @@ def test_whoever_has_to_name_a_flag_reads_which_files_it_is_about() -> None:
     assert [reason.children for reason in refused.against()] == [about[1:]]
     assert "`logo.png`" in texts.comment(refused, digest=DIGEST)
     assert "`logo.png`" in texts.summary(refused, DIGEST)
+
+
+def test_what_is_wrong_is_said_before_what_is_awaited() -> None:
+    decision = decide(None, snapshot(reviews=(), verified_trees=(), failed_trees=(HEAD_TREE,)), TERMS)
+    assert texts.title(decision).startswith("What would land, tree ")
+    assert texts.next_steps(decision)[0].startswith("Push a correction")
 
 
 def test_flags_named_earlier_count_too() -> None:
