@@ -105,6 +105,10 @@ class Settings(BaseSettings):
         """`DATABASE_URL`, or a SQLite file under the home."""
         return self.database_url or f"sqlite:///{self.home / 'pullwright.db'}"
 
+    def untouched(self) -> bool:
+        """Whether nothing was ever stored here: no database is named, and the home has none."""
+        return not self.database_url and not (self.home / "pullwright.db").exists()
+
     def engine_database(self) -> str:
         """The durable engine's rows: the same server when it is PostgreSQL, a file of its own when it is SQLite."""
         return self.database_url or f"sqlite:///{self.home / 'engine.db'}"

@@ -32,17 +32,21 @@ class CallCost:
 
 async def costs(settings: Settings, task: str | None, limit: int) -> tuple[CallCost, ...]:
     """Every attempt of one task, or of the newest tasks. Raises UserError for a task that is not there."""
-    store = open_store(settings.database())
-    try:
-        names = [task] if task is not None else [record.spec.id for record in await store.tasks.listing(limit)]
-        found = [(name, await store.ledger.rows(name)) for name in names]
-    finally:
-        store.close()
-    if task is not None and not found[0][1]:
+    found = [] if settings.untouched() else await _rows(settings, task, limit)
+    if task is not None and not any(rows for _, rows in found):
         raise UserError(
             f"The ledger knows nothing of {task}.", "`pullwright costs` without a task lists the newest ones."
         )
     return tuple(_call(name, row) for name, rows in found for row in rows)
+
+
+async def _rows(settings: Settings, task: str | None, limit: int) -> list[tuple[str, tuple[LedgerRow, ...]]]:
+    store = open_store(settings.database())
+    try:
+        names = [task] if task is not None else [record.spec.id for record in await store.tasks.listing(limit)]
+        return [(name, await store.ledger.rows(name)) for name in names]
+    finally:
+        store.close()
 
 
 def _call(task: str, row: LedgerRow) -> CallCost:

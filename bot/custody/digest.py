@@ -90,7 +90,7 @@ def git_dir_of(directory: Path) -> Path:
         dot = (dot / common.read_text().strip()).resolve() if common.is_file() else dot
     found = dot if dot.is_dir() else directory.resolve()
     if not (found / "objects").is_dir():
-        raise UpstreamFault("not_a_repository", detail=directory.name)
+        raise UpstreamFault("not_a_repository", detail=f"{directory} is no git repository")
     return found.resolve()
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from bot.domain.change import ChangeDigest
+from bot.domain.decision import Reason
 from bot.domain.event import Actor, ReviewState
 from bot.domain.ids import CommitId, DeliveryId, Digest, NodeId, RepositoryId, ReviewId, TreeId
 
@@ -84,8 +85,12 @@ class Snapshot:
     bot: Actor
     verified_trees: tuple[TreeId, ...]
     """Trees that passed every check in this task."""
+    failed_trees: tuple[TreeId, ...] = ()
+    """Trees that did not; one that is in neither has not been checked yet."""
     flags: tuple[str, ...] = ()
     """Properties of the change that a reviewer must name to allow (`workflows`, `binary`, …)."""
+    findings: tuple[Reason, ...] = ()
+    """Which files those properties are of, and why they matter: one reason each, its rule the property's name."""
     owned: tuple[Owned, ...] = ()
     """The changed paths that have code owners, by the `CODEOWNERS` of the base; read only where the rules ask for it."""
     owners_fault: str = ""

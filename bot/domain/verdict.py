@@ -46,6 +46,11 @@ class TestReport:
     broke_off: bool = False
     """The run ended before its end: the cases are not all there are."""
 
+    @property
+    def is_command(self) -> bool:
+        """No single test was named: all that is known is how the command ended."""
+        return len(self.cases) == 1 and self.cases[0].id.startswith("command: ")
+
     def ids(self, outcome: TestOutcome) -> frozenset[str]:
         return frozenset(case.id for case in self.cases if case.outcome is outcome)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bot.custody.faults import OverLimit
 from bot.domain.change import ChangedPath, FileMode, TreeEntry
-from bot.domain.decision import Decision
+from bot.domain.decision import Decision, Outcome, Reason
 from bot.domain.event import Actor
 from bot.domain.ids import BlobId, CommitId, TreeId
 from bot.domain.plan import Plan
@@ -16,7 +16,7 @@ from bot.domain.pull import Approval, Snapshot
 from bot.domain.repository import LandingMode
 from bot.policy.engine import REPOSITORY_POLICY_PATH, Policies
 from bot.policy.facts import Approvers, ChangeFacts, MayApprove, MayLand, MayPublish, MayStore, Person
-from bot.policy.flags import Flag, Weight, denied, merged, to_name
+from bot.policy.flags import Flag, Weight, denied, findings, merged, to_name
 from bot.policy.paths import flags_of
 from bot.prompting.secrets import mask_secrets
 from bot.stages.approving.quorum import without_owner
@@ -61,7 +61,8 @@ def secret_flags(changes: Sequence[ChangedPath], contents: Mapping[BlobId, bytes
         added = [line for line in _lines(contents, change.new.blob) if line not in known]
         texts = (_NEARBY.sub("://", "\n".join(added)), change.path if change.old is None else "")
         if any(mask_secrets(text) != text for text in texts):
-            yield Flag("secret", Weight.DENIED, (change.path,), "The added text holds what looks like a credential.")
+            named = mask_secrets(change.path)
+            yield Flag("secret", Weight.DENIED, (named,), "The added text holds what looks like a credential.")
 
 
 def _lines(contents: Mapping[BlobId, bytes], blob: BlobId | None) -> list[str]:
@@ -84,7 +85,8 @@ async def may_publish(context: TaskContext, order: PublishOrder, branch: str) ->
     paths = tuple(each.path for each in await context.mirror.diff(change.base_tree, change.tree))
     facts = _facts(context, publisher, (branch, prepared.base_ref), paths, flags)
     repository = context.spec.subject.repository.id
-    return (await rules(context, prepared.base)).decide(MayPublish(context.spec.id, repository, facts))
+    decision = (await rules(context, prepared.base)).decide(MayPublish(context.spec.id, repository, facts))
+    return grounded(decision, flags)
 
 
 async def may_store(context: TaskContext, entries: Sequence[TreeEntry], branch: str, base: CommitId) -> Decision:
@@ -106,7 +108,27 @@ async def may_plan(context: TaskContext, prepared: Prepared, plan: Plan) -> Deci
     branch = names.branch(context.spec.subject.number, context.spec.title, context.spec.id)
     facts = _facts(context, context.spec.requester, (branch, prepared.base_ref), tuple(declared), flags)
     question = MayPublish(context.spec.id, context.spec.subject.repository.id, facts)
-    return (await rules(context, prepared.base)).decide(question)
+    return grounded((await rules(context, prepared.base)).decide(question), flags)
+
+
+_ABOUT: Mapping[str, Callable[[Flag], bool]] = {
+    "nothing-denied": lambda flag: flag.weight is Weight.DENIED,
+    "no-workflow-drafts": lambda flag: flag.name == "workflows",
+    "flags-need-a-name": lambda flag: flag.weight is Weight.NAMED,
+}
+"""The rules that speak of a change's flags, by id, and of which."""
+
+
+def grounded(decision: Decision, flags: tuple[Flag, ...]) -> Decision:
+    """The decision with the files that its refusals are about under each."""
+
+    def with_files(reason: Reason) -> Reason:
+        about = _ABOUT.get(reason.rule)
+        if about is None or reason.outcome is Outcome.PASSED:
+            return reason
+        return replace(reason, children=findings(flag for flag in flags if about(flag)))
+
+    return replace(decision, reasons=tuple(with_files(reason) for reason in decision.reasons))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,14 +157,15 @@ async def sight(context: TaskContext, now: Snapshot, policies: Policies) -> Sigh
     old, new = now.digest.merge_base_tree, now.digest.head_tree
     flags = await flags_between(context, old, new)
     paths = tuple(change.path for change in await context.mirror.diff(old, new))
-    return Sight(replace(now, flags=to_name(flags)), flags, paths, policies)
+    return Sight(replace(now, flags=to_name(flags), findings=findings(flags)), flags, paths, policies)
 
 
 def may_approve(context: TaskContext, seen: Sight, approval: Approval) -> Decision:
     """May this person's approval of this change count?"""
     person = Person(approval.reviewer, approval.permission)
     facts = _facts_of(context, seen)
-    return seen.policies.decide(MayApprove(person, facts, approval.flags, seen.policies.limits.two_person))
+    question = MayApprove(person, facts, approval.flags, seen.policies.limits.two_person)
+    return grounded(seen.policies.decide(question), seen.flags)
 
 
 def asks_for_owners(policies: Policies) -> bool:
@@ -161,8 +184,8 @@ def may_land(context: TaskContext, seen: Sight, approval: Approval | None, stand
     people = Approvers(
         len(standing), limits.approvals, limits.code_owners, seen.paths if seen.now.owners_fault else tuple(missing)
     )
-    question = MayLand(context.spec.id, repository, facts, LandingMode.MERGE, approval is not None, named, people)
-    return seen.policies.decide(question)
+    question = MayLand(context.spec.id, repository, facts, LandingMode.MERGE, bool(standing), named, people)
+    return grounded(seen.policies.decide(question), seen.flags)
 
 
 def _facts_of(context: TaskContext, seen: Sight) -> ChangeFacts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.domain.action import ClosedMessage, Command, CommandMessage, PullMessage, ReviewMessage, TaskMessage, Verb
 from bot.domain.event import Closing, PullActivity
 from bot.domain.event import ReviewState as GithubReview
-from bot.domain.ids import CommitId, ReviewId, StepId
+from bot.domain.ids import ReviewId, StepId
 from bot.domain.plan import Step
 from bot.domain.repository import LandingMode
 from bot.domain.task import Ending
@@ -88,12 +88,6 @@ def is_own_echo(envelope: Envelope, state: ReviewState) -> bool:
         and message.activity is PullActivity.PUSHED
         and message.head_sha == state.published.head
     )
-
-
-def approves(envelope: Envelope, head: CommitId) -> bool:
-    """The message is an approval of just this head, which we did not know yet when it came."""
-    message = envelope.message
-    return isinstance(message, ReviewMessage) and message.state is GithubReview.APPROVED and message.commit_id == head
 
 
 def names_other_digest(envelope: Envelope, state: ReviewState) -> bool:

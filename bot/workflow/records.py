@@ -132,6 +132,7 @@ class ReviewState:
 
     published: Published
     verified_trees: tuple[TreeId, ...]
+    failed_trees: tuple[TreeId, ...] = ()
     approval: Approval | None = None
     others: tuple[Approval, ...] = ()
     """Approvals by further people; with more than one to ask, none is lost when the next comes."""
@@ -145,6 +146,14 @@ class ReviewState:
     def showing(self, digest: Digest | None) -> ReviewState:
         """With this as what people see; None: as before."""
         return self if digest is None else replace(self, published=replace(self.published, digest=digest))
+
+    def checked(self, tree: TreeId, *, passed: bool) -> ReviewState:
+        """With what the checks said of a tree; what they said last counts."""
+        good = tuple(each for each in self.verified_trees if each != tree)
+        bad = tuple(each for each in self.failed_trees if each != tree)
+        if passed:
+            return replace(self, verified_trees=(*good, tree), failed_trees=bad)
+        return replace(self, verified_trees=good, failed_trees=(*bad, tree))
 
     def void(self) -> ReviewState:
         """Without any approval."""

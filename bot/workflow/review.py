@@ -102,6 +102,7 @@ async def _look(context: TaskContext, state: ReviewState, base: CommitId, asked_
         state.published.number,
         bot,
         state.verified_trees,
+        state.failed_trees,
         tuple(sorted(people)),
         code_owners=judging.asks_for_owners(policies),
     )

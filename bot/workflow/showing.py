@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bot.custody.digest import shell_line
+from bot.custody.digest import change_digest, shell_line
 from bot.domain.decision import Decision, Outcome, Reason
-from bot.domain.ids import CommitId
+from bot.domain.ids import CommitId, TaskId
 from bot.domain.money import MicroUsd
 from bot.domain.plan import Plan
 from bot.prompting import publishable
@@ -33,6 +33,7 @@ async def body(
     change = verified.change
     artefacts = await _artefacts(context, prepared, verified)
     base, base_ref = published.base or prepared.base, published.base_ref or prepared.base_ref
+    digest = await change_digest(context.mirror, base_ref, base, published.head)
     view = publishing_texts.PullView(
         task=context.spec.id,
         issue_number=context.spec.subject.number,
@@ -50,6 +51,7 @@ async def body(
         notice=publishable(prepared.notice),
         artefacts=artefacts,
         egress=verified.egress,
+        flags=await judging.flags_between(context, digest.merge_base_tree, digest.head_tree),
     )
     return publishing_texts.pull_body(view)
 
@@ -72,6 +74,11 @@ async def _artefacts(context: TaskContext, prepared: Prepared, verified: Verifie
     page = (await forge.repository()).clone_url.removesuffix(".git")
     named = tuple(entry.path for entry in entries)
     return publishing_texts.artefact_section(page, commit, named, verified.not_kept)
+
+
+def gate_marker(task: TaskId) -> str:
+    """The hidden line by which the gate's comment is found again."""
+    return f"<!-- pullwright:gate:{task} -->"
 
 
 def waiting(context: TaskContext, published: Published) -> CheckReport:
@@ -106,7 +113,7 @@ async def report_gate(context: TaskContext, state: ReviewState, examined: Examin
     if pull.open and not examined.decision.allowed:
         await publishing.take_back(forge, pull)
     bot = await context.services.forges.bot()
-    marker = f"<!-- pullwright:gate:{context.spec.id} -->"
+    marker = gate_marker(context.spec.id)
     body = f"{marker}\n{gate_texts.comment(examined.decision, digest=state.published.digest, approval=state.approval)}"
     if note:
         body += f"\n\n{note}"

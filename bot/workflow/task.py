@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Protocol
 
+from bot.domain.ids import CommitId, TreeId
 from bot.domain.plan import Plan
 from bot.domain.task import Ending, Stage
 from bot.stages.approving import texts as gate_texts
@@ -110,8 +111,9 @@ class _Pipeline(Building):
         return step if isinstance(step, Ending) else None
 
     async def _consider(
-        self, prepared: Prepared, plan: Plan, state: ReviewState, envelope: Envelope
+        self, prepared: Prepared, plan: Plan, state: ReviewState, envelope: Envelope, told: str = ""
     ) -> Ending | tuple[ReviewState, Stage, str]:
+        """What a message means for what stands there now; `told` is what was found out on the way to it."""
         self.counter += 1
         key = f"review:{self.counter}"
         examined = await self.conductor.examine(key, ExamineOrder(state, envelope, prepared))
@@ -120,19 +122,23 @@ class _Pipeline(Building):
         if not examined.open and not examined.merged:
             return texts.pull_closed()
         if examined.moved is not None and not examined.merged:
-            adopted = await self._adopt(key, prepared, plan, state, examined)
-            again = messages.approves(envelope, adopted[0].published.head)
-            return await self._consider(prepared, plan, adopted[0], envelope) if again else adopted
+            state, said = await self._adopt(key, prepared, plan, state, examined)
+            if told:  # pushed again meanwhile: of that a message of its own tells
+                return state, Stage.IN_REVIEW, said
+            return await self._consider(prepared, plan, state, envelope, said)
         if examined.retest is not None and examined.base is not None:
-            tested = await self._retest(key, prepared, state, examined)
-            if tested is not None:
-                return await self._consider(prepared, plan, tested, envelope)
+            state, fails = await self._retest(key, prepared, state, examined.retest, examined.base)
+            if not fails:
+                return await self._consider(prepared, plan, state, envelope, told)
+            told = fails
+            examined = await self.conductor.examine(f"{key}:retested", ExamineOrder(state, envelope, prepared))
         state = state.showing(examined.digest)
         holds = examined.decision.allowed or examined.keeps or examined.merged
         state = replace(state, approval=examined.approval, others=examined.others) if holds else state.void()
         mode = messages.landing_mode(envelope, state, examined, prepared)
         if state.approval is None or mode is None or not (examined.decision.allowed or examined.merged):
-            note = texts.other_digest(state.approval) if messages.names_other_digest(envelope, state) else examined.note
+            said = texts.other_digest(state.approval) if messages.names_other_digest(envelope, state) else examined.note
+            note = "\n\n".join(part for part in (told, said) if part)
             await self.conductor.report_gate(key, state, examined, note)
             stage = Stage.READY if state.approval is not None and examined.decision.allowed else Stage.IN_REVIEW
             return state, stage, note or gate_texts.status(examined.decision)
@@ -149,32 +155,30 @@ class _Pipeline(Building):
             state = state.void()
             await self.conductor.report_gate(f"{key}:after", state, replace(examined, decision=landed.decision), "")
             return state, Stage.IN_REVIEW, gate_texts.status(landed.decision)
-        return state, Stage.READY, landed.note or gate_texts.status(landed.decision)
+        return state, Stage.READY, landed.note or texts.ready(gate_texts.status(landed.decision), order.approval)
 
-    async def _retest(self, key: str, prepared: Prepared, state: ReviewState, examined: Examined) -> ReviewState | None:
-        """The base moved: run the checks on what would land. None when they fail, so that the gate stays closed."""
-        if examined.retest is None or examined.base is None:
-            return None
+    async def _retest(
+        self, key: str, prepared: Prepared, state: ReviewState, tree: TreeId, base: CommitId
+    ) -> tuple[ReviewState, str]:
+        """The base moved: run the checks on what would land. What fails is for people to read, and keeps the gate closed."""
         await self.tell(Stage.VERIFYING, "The base branch moved; checking what a merge would give now.")
-        moved = replace(prepared, base=examined.base)
-        verified = await self.conductor.verify(f"{key}:retest", VerifyOrder(moved, examined.retest))
-        if verified.failures:
-            return None
-        return replace(state, verified_trees=(*state.verified_trees, examined.retest))
+        verified = await self.conductor.verify(f"{key}:retest", VerifyOrder(replace(prepared, base=base), tree))
+        fails = texts.merge_fails(prepared.base_ref, verified.failures) if verified.failures else ""
+        return state.checked(tree, passed=not fails), fails
 
     async def _adopt(
         self, key: str, prepared: Prepared, plan: Plan, state: ReviewState, examined: Examined
-    ) -> tuple[ReviewState, Stage, str]:
+    ) -> tuple[ReviewState, str]:
         """Somebody else pushed: the approval is void; the new head is verified so that it can be approved."""
         head = examined.moved or state.published.head
         void = state.void()
         await self.conductor.report_gate(key, void, examined, "")
         await self.tell(Stage.VERIFYING, "Somebody pushed to the branch; checking the new head.")
         adopted = await self.conductor.adopt(f"{key}:adopt", AdoptOrder(prepared, plan, state.published, head))
-        passed = not adopted.verified.failures
-        trees = (*state.verified_trees, adopted.published.tree) if passed else state.verified_trees
-        note = texts.adopted(adopted.published.head, adopted.published.digest, passed=passed)
-        return replace(void, published=adopted.published, verified_trees=trees), Stage.IN_REVIEW, note
+        failures = adopted.verified.failures
+        note = texts.adopted(adopted.published.head, adopted.published.digest, failures)
+        checked = void.checked(adopted.published.tree, passed=not failures)
+        return replace(checked, published=adopted.published), note
 
     async def _work_in(
         self, prepared: Prepared, plan: Plan, state: ReviewState, envelope: Envelope
@@ -186,7 +190,7 @@ class _Pipeline(Building):
         if examined.merged or not examined.open or not examined.request:
             return await self._consider(prepared, plan, state, envelope)
         if examined.moved is not None:
-            state, _, _ = await self._adopt(key, prepared, plan, state, examined)
+            state, _ = await self._adopt(key, prepared, plan, state, examined)
         if examined.hold:
             self.heard = self.heard[:-1]
             return state, Stage.IN_REVIEW, texts.held(examined.hold)

@@ -7,7 +7,7 @@ from bot.domain.event import Closing
 from bot.domain.ids import CommitId, Digest, short
 from bot.domain.pull import Approval
 from bot.domain.task import Ending, Stage
-from bot.domain.verdict import TestReport
+from bot.domain.verdict import Failure, TestReport
 
 _RETRY = "Reply `/agent retry` to try again."
 
@@ -39,7 +39,7 @@ def github_refused(status: int, message: str) -> Ending:
 def infrastructure(reason: str) -> Ending:
     """Patience used up."""
     return Ending(
-        Stage.INFRASTRUCTURE, f"A service did not answer in time: {reason}", f"The work so far is kept. {_RETRY}"
+        Stage.INFRASTRUCTURE, f"A service failed again and again: {reason}", f"What is on GitHub stays. {_RETRY}"
     )
 
 
@@ -51,7 +51,7 @@ def unexpected() -> Ending:
 
 
 def stopped(login: str) -> Ending:
-    return Ending(Stage.CANCELLED, f"Stopped by {login}.", f"What was done so far stays where it is. {_RETRY}")
+    return Ending(Stage.CANCELLED, f"Stopped by {login}.", f"What is on GitHub stays. {_RETRY}")
 
 
 _CLOSED = {
@@ -85,7 +85,11 @@ def base_gone(branch: str) -> Ending:
 
 
 def pull_closed() -> Ending:
-    return Ending(Stage.CANCELLED, "The pull request was closed without merging.", "")
+    return Ending(
+        Stage.CANCELLED,
+        "The pull request was closed without merging.",
+        "Opening it again does not bring me back; reply `/agent retry` here to start anew.",
+    )
 
 
 def stale() -> Ending:
@@ -115,16 +119,22 @@ def no_tests(path: str) -> Ending:
 
 
 def base_unrunnable(report: TestReport, lacking: str = "") -> Ending:
-    """The base's own tests do not run, or not to their end; `lacking` is the host that they may miss."""
+    """The base's own tests do not run to their end, or none is known to pass; `lacking` is the host that they may miss."""
+    how, advice = (
+        f"fail (exit code {report.exit_code}) on the untouched base, and the output names none that passes",
+        "",
+    )
     if report.timed_out:
-        how = "do not finish in time"
+        how = "do not finish in time on the untouched base"
+    elif report.broke_off:
+        how = f"break off (exit code {report.exit_code}) on the untouched base"
     else:
-        how = f"break off (exit code {report.exit_code})" if report.broke_off else "do not run"
+        advice = " Some tests may fail if the output names the others, as that of pytest or `unittest -v` does."
     return Ending(
         Stage.NEEDS_HUMAN,
-        f"The tests {how} on the untouched base, so a change could not be judged. "
+        f"The tests {how}, so a change could not be judged. "
         f"`{report.command}` said:\n\n```\n{report.tail[-1200:]}\n```",
-        f"Check `test`, `step_test`, `setup` and `template` in `.github/pullwright.toml`, then reply `/agent retry`.{lacking}",
+        f"Check `test`, `step_test`, `setup` and `template` in `.github/pullwright.toml`, then reply `/agent retry`.{advice}{lacking}",
     )
 
 
@@ -149,13 +159,20 @@ def overtaken() -> str:
 
 
 def merged_elsewhere(who: str) -> Ending:
-    """`who` is empty when what came does not say who merged."""
-    return Ending(Stage.LANDED, f"Merged on GitHub by {who}." if who else "Merged on GitHub.", "")
+    """Past the gate; `who` is empty when what came does not say who merged."""
+    return Ending(
+        Stage.LANDED,
+        f"It was merged on GitHub{f' by {who}' if who else ''} before the gate opened, so nobody compared what landed with an approval.",
+        "Somebody should look at it. Where `pullwright/gate` is a required check, GitHub refuses such a merge.",
+    )
 
 
 def policy_denied(decision: Decision) -> Ending:
     """The operator's rules forbid it."""
-    listed = "".join(f"\n- {reason.text}" for reason in decision.against())
+    listed = "".join(
+        f"\n- {reason.text}" + "".join(f"\n  - {about.text}" for about in reason.children)
+        for reason in decision.against()
+    )
     return Ending(Stage.POLICY_DENIED, f"The policy does not allow this change:{listed}", _RETRY)
 
 
@@ -182,14 +199,33 @@ def not_counted(decision: Decision) -> str:
     return f"The {decision.subject} does not count: {' '.join(reason.text for reason in decision.against())}"
 
 
-def adopted(head: CommitId, digest: Digest, *, passed: bool) -> str:
+def adopted(head: CommitId, digest: Digest, failures: tuple[Failure, ...]) -> str:
     """Somebody else's push was looked at."""
-    if passed:
+    if not failures:
         return (
             f"Somebody pushed `{short(head)}`. It passes the checks. An earlier approval no longer counts; "
             f"the digest to approve now is `{digest}`."
         )
-    return f"Somebody pushed `{short(head)}`, and it does not pass the checks. It cannot be approved as it is."
+    return (
+        f"Somebody pushed `{short(head)}`, and it does not pass the checks. It cannot be approved as it is."
+        f"{_listed(failures)}"
+    )
+
+
+def merge_fails(branch: str, failures: tuple[Failure, ...]) -> str:
+    """The change passed by itself, and does not together with what the base branch holds by now."""
+    return f"`{branch}` moved on, and together with it the change does not pass the checks.{_listed(failures)}"
+
+
+def _listed(failures: tuple[Failure, ...]) -> str:
+    named = [f"{failure.kind.value}: {failure.subject}" for failure in failures[:8]]
+    more = [f"and {len(failures) - 8} more"] if len(failures) > 8 else []
+    return "\n" + "".join(f"\n- {line}" for line in (*named, *more))
+
+
+def ready(gate: str, approval: Approval) -> str:
+    """The gate is open, in its own words, and nobody merged yet."""
+    return f"{gate}. Merge the pull request on GitHub, or comment `/agent merge {short(approval.digest)}` there."
 
 
 def other_digest(approval: Approval | None) -> str:

@@ -222,4 +222,4 @@ async def test_the_gates_word_is_in_the_status_as_on_the_check(tmp_path: Path):
         assert checks[-1].output["title"] == "@rudi has no write permission."
         await history.review("robin", "APPROVE", history.pull.head_sha)
         await history.deliver_all()
-        assert history.conductor.notes[-1] == "gate open: Exactly the approved change would land"
+        assert history.conductor.notes[-1].startswith("gate open: Exactly the approved change would land. Merge ")

@@ -305,6 +305,7 @@ async def test_r11_a_plan_that_touches_workflows_ends_before_anything_is_coded(t
 
         denied = await judging.may_plan(context, prepared, planned(".github/workflows/ci.yml"))
         assert [reason.rule for reason in denied.against()] == ["no-workflow-drafts"]
+        assert "  - workflows: `.github/workflows/ci.yml`: " in texts.policy_denied(denied).reason
         assert (await judging.may_plan(context, prepared, planned("shop.py"))).allowed
 
 
@@ -354,6 +355,7 @@ async def test_d10_a_change_of_more_files_than_github_shows_is_digested_from_git
         await history.deliver_all()
         assert not history.pull.merged
         assert any("allow:large" in comment.body for comment in history.issue.comments)
+        assert any(" files change, more than 100." in comment.body for comment in history.issue.comments)
         await history.say("robin", "approve", f"{history.oracle.current(history.pull)} allow:large")
         await history.deliver_all()
         history.check()

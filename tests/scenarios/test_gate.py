@@ -17,6 +17,21 @@ async def test_the_requester_may_approve_but_nobody_without_write_access(here: W
     await here.pull_when(number, "ready", lambda p: not p["draft"])
 
 
+async def test_a_pull_request_that_was_closed_does_not_come_back_approved(here: World):
+    issue, number = await here.drafted()
+    await here.robin.review(number)
+    pull = await here.pull_when(number, "ready", lambda p: not p["draft"])
+    assert (await here.check(pull["head"]["sha"]))["conclusion"] == "success"
+    await here.rosa.here("PATCH", f"/pulls/{number}", {"state": "closed"})
+    await here.says(issue, "closed without merging")
+
+    async def closed() -> bool | None:
+        return True if (await here.check(pull["head"]["sha"]))["conclusion"] == "failure" else None
+
+    await here.until("the check fails", closed)
+    await here.gate_says(number, "The task ended.")
+
+
 async def test_an_approval_of_an_older_head_does_not_count(here: World):
     _, number = await here.drafted()
     pull = await here.rosa.pull(number)
@@ -59,7 +74,7 @@ async def test_a_push_that_breaks_a_test_cannot_be_approved(here: World):
     head = await here.carl.push(pull["head"]["ref"], "calc.py", broken, "Break it")
     await here.says(issue, "does not pass the checks")
     await here.robin.review(number, commit=head)
-    await here.gate_says(number, "did not pass the checks")
+    await here.gate_says(number, "does not pass the checks")
     assert (await here.rosa.pull(number))["draft"] is True
 
 

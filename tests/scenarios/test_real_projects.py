@@ -113,6 +113,7 @@ async def test_the_upstream_fix_lands_as_approved(project: Project, tmp_path: Pa
         approved = await here.rosa.tree_of(pull["head"]["sha"])
         assert pull["draft"] is True
         assert_evidence(project, brain, body)
+        assert all(f"`allow:{flag}`" in body for flag in project.flags), "named before anybody reviews"
         assert spent(here) < BUDGET
         await here.robin.review(number)
         for flag in project.flags:

@@ -184,12 +184,13 @@ def _permission_then(case: Case) -> Reason:
 
 def _flags(case: Case) -> Reason:
     if case.then is None:
-        return flags_named((), case.current.flags, waiting=True)
-    return flags_named(case.then.flags, case.current.flags, waiting=False)
+        return flags_named((), case.current, waiting=True)
+    return flags_named(case.then.flags, case.current, waiting=False)
 
 
-def flags_named(named: Sequence[str], needed: Sequence[str], *, waiting: bool) -> Reason:
-    """Whether the reviewer named everything in the change that must be named."""
+def flags_named(named: Sequence[str], now: Snapshot, *, waiting: bool) -> Reason:
+    """Whether the reviewer named everything in the change that must be named; if not, in which files it is."""
+    needed = now.flags
     missing = sorted(set(needed) - set(named))
     if not needed:
         return Reason("flags", Outcome.PASSED, "Nothing in the change has to be named.")
@@ -197,7 +198,8 @@ def flags_named(named: Sequence[str], needed: Sequence[str], *, waiting: bool) -
         return Reason("flags", Outcome.PASSED, f"The reviewer named {', '.join(sorted(needed))}.")
     words = " ".join(f"allow:{flag}" for flag in missing)
     text = f"The change touches {', '.join(missing)}. A reviewer who agrees writes `{words}` in the approval."
-    return Reason("flags", Outcome.WAITING if waiting else Outcome.REFUSED, text)
+    outcome = Outcome.WAITING if waiting else Outcome.REFUSED
+    return Reason("flags", outcome, text, tuple(each for each in now.findings if each.rule in missing))
 
 
 def mergeable(case: Case) -> Reason:
@@ -221,12 +223,18 @@ def _verified(case: Case) -> Reason:
         return Reason(
             "verified", Outcome.PASSED, f"Tree {short(now.merge_tree)}, which would land, passed every check."
         )
+    if now.merge_tree is not None and now.merge_tree in now.failed_trees:
+        text = f"What would land, tree {short(now.merge_tree)}, does not pass the checks."
+        return Reason("verified", Outcome.REFUSED, text)
     if base_moved(case.then, now):
         text = f"{code(now.pull.base_ref)} moved on; the checks have not run on the merge result yet."
         return Reason("verified", Outcome.WAITING, text)
     if now.digest.head_tree in now.verified_trees:
         return Reason("verified", Outcome.PASSED, f"Tree {short(now.digest.head_tree)} passed every check.")
-    return Reason("verified", Outcome.REFUSED, f"Tree {short(now.digest.head_tree)} did not pass the checks here.")
+    if now.digest.head_tree in now.failed_trees:
+        text = f"Tree {short(now.digest.head_tree)} does not pass the checks."
+        return Reason("verified", Outcome.REFUSED, text)
+    return Reason("verified", Outcome.WAITING, f"Tree {short(now.digest.head_tree)} has not been checked yet.")
 
 
 _PATIENT = frozenset({"land-needs-more-approvals", "land-needs-code-owners"})

@@ -144,7 +144,7 @@ def flags_in(body: str) -> tuple[str, ...]:
 def _record(now: Snapshot, word: _Word, receipt: _Receipt) -> Approval | Decision:
     pull, digest = now.pull, now.digest
     case = Case(None, now, Terms())
-    flags = flags_named(word.flags, now.flags, waiting=True)
+    flags = flags_named(word.flags, now, waiting=True)
     who = may_approve(word.actor, now, Terms())
     reasons = (
         word.given,

@@ -28,6 +28,7 @@ class Viewpoint:
     number: int
     bot: Actor
     verified_trees: tuple[TreeId, ...]
+    failed_trees: tuple[TreeId, ...] = ()
     people: tuple[str, ...] = ()
     """Logins whose permission is read besides the reviewers'."""
     code_owners: bool = False
@@ -54,6 +55,7 @@ async def look(view: Viewpoint, *, forge: Forge, mirror: Mirror, upstream: Upstr
         merge_tree=await mirror.merge_tree(pull.base_sha, pull.head_sha),
         bot=view.bot,
         verified_trees=view.verified_trees,
+        failed_trees=view.failed_trees,
         owned=owned[0],
         owners_fault=owned[1],
     )

@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from textwrap import shorten
 
 from bot.domain.decision import Decision, Outcome, Reason
 from bot.domain.ids import short
 from bot.domain.pull import Approval
 
 MAX_SUMMARY = 65_000
+LET_GO = "The task ended. Nobody compares any more what would land with what was approved; its comment on the issue says what helps."
 RECEIPT = "pullwright-approval-v1"
 
 _SIGN = {Outcome.PASSED: "✓", Outcome.WAITING: "…", Outcome.REFUSED: "✗"}
 _NEXT = {
     "approval": "Read the diff. Approve it with a review, or type the command above.",
-    "flags": "Have a look at the named files. If they are meant, approve again and write the words above.",
+    "flags": "Have a look at the files named here. If that is meant, approve (again) with the words above in the review.",
     "head": "Something was pushed after the review. Look at what is new and approve again.",
     "merge_base": "The branch's starting point changed. Look again and approve again.",
     "digest": "The change is not the approved one. Look again and approve again.",
@@ -30,18 +32,19 @@ _NEXT = {
     "code_owners": "Ask the named code owners for a review; the file is read from the base branch.",
     "policy": "The operator's rules decide here; `pullwright policy explain` shows which.",
 }
+_NEXT_REFUSED = {**_NEXT, "verified": "Push a correction, or ask me for one with `/agent fix …`."}
 _MARKUP = re.compile(r"([\\\[\]*_#|!])")
 
 
 def title(decision: Decision) -> str:
     """One line: what stands in the way, or that nothing does."""
-    against = decision.against()
+    against = _against(decision)
     if decision.allowed:
         return "Exactly the approved change would land"
     if not against:
         return "Nothing was decided"
     more = f" (and {len(against) - 1} more)" if len(against) > 1 else ""
-    return f"{against[0].text}{more}".replace("`", "")[:200]
+    return shorten(f"{against[0].text}{more}".replace("`", ""), 200, placeholder=" …")
 
 
 def summary(decision: Decision, digest: str) -> str:
@@ -59,7 +62,7 @@ def comment(decision: Decision, *, digest: str, approval: Approval | None = None
         by = f" @{approval.reviewer.login} approved it." if approval else ""
         return f"**Gate: open.** Exactly the change `{short(digest)}` lands.{by}\n"
     head = "**Gate: closed.**" if _outcome(decision) is Outcome.REFUSED else "**Gate: waiting.**"
-    lines = [f"{head} Change `{short(digest)}`.", "", *_reasons(decision.against())]
+    lines = [f"{head} Change `{short(digest)}`.", "", *_reasons(_against(decision))]
     steps = next_steps(decision)
     return "\n".join([*lines, *(["", *steps] if steps else [])]) + "\n"
 
@@ -98,7 +101,15 @@ def landed_title(*, alarm: bool) -> str:
 
 def next_steps(decision: Decision) -> tuple[str, ...]:
     """What a person can do, once for each kind of obstacle."""
-    return tuple(dict.fromkeys(_NEXT[reason.rule] for reason in decision.against() if reason.rule in _NEXT))
+    steps = {Outcome.WAITING: _NEXT, Outcome.REFUSED: _NEXT_REFUSED}
+    return tuple(
+        dict.fromkeys(steps[each.outcome][each.rule] for each in _against(decision) if each.rule in steps[each.outcome])
+    )
+
+
+def _against(decision: Decision) -> tuple[Reason, ...]:
+    """What is wrong before what is only awaited: nobody should approve what cannot land."""
+    return tuple(sorted(decision.against(), key=lambda reason: reason.outcome is not Outcome.REFUSED))
 
 
 def _outcome(decision: Decision) -> Outcome:

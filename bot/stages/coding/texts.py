@@ -15,7 +15,7 @@ NOTHING_CHANGED = Failure(
 ONE_FINISH = "finish was called twice; the first call is the one that counts."
 """For the model: every call of a turn has to be answered."""
 
-_RETRY = "Reply `/agent retry` to try again, or take over from the branch."
+_RETRY = "Reply `/agent retry` to try again. What is on GitHub stays."
 
 
 def stuck(reason: str, failures: tuple[Failure, ...] = ()) -> Ending:
@@ -29,7 +29,7 @@ def over_budget(reason: str) -> Ending:
     return Ending(
         Stage.OVER_BUDGET,
         f"The task could cross its budget. {reason} Nothing more was sent.",
-        "The work so far is kept. Raise the budget or split the task, then reply `/agent retry`.",
+        "What is on GitHub stays. Raise the budget or split the task, then reply `/agent retry`.",
     )
 
 

@@ -10,6 +10,7 @@ from bot.domain.money import MicroUsd, show
 from bot.domain.plan import Plan
 from bot.domain.task import Ending, Stage
 from bot.domain.verdict import TestOutcome, TestReport, Verdict
+from bot.policy.flags import Flag, Weight, denied, to_name, told
 
 LONGEST_LIST = 12
 
@@ -62,7 +63,7 @@ HEADLINES = {
     Stage.REVISING: "Working on the review.",
     Stage.LANDING: "Landing the approved change.",
     Stage.READY: "Approved and ready to merge.",
-    Stage.LANDED: "Merged: exactly the approved change.",
+    Stage.LANDED: "Merged.",
     Stage.NEEDS_HUMAN: "Stopped: this needs a person.",
     Stage.OVER_BUDGET: "Stopped: the budget does not allow the next step.",
     Stage.POLICY_DENIED: "Stopped: the policy does not allow this change.",
@@ -137,6 +138,7 @@ class PullView:
     notice: str = ""
     artefacts: str = ""
     egress: tuple[Attempt, ...] = ()
+    flags: tuple[Flag, ...] = ()
 
 
 def pull_body(view: PullView) -> str:
@@ -152,7 +154,7 @@ def pull_body(view: PullView) -> str:
 
 {evidence(view.verdict, closed=not any(attempt.allowed for attempt in view.egress))}{_after(ways_out(view.egress))}
 
-{view.artefacts}## Approve exactly this
+{view.artefacts}{to_look_at(view.flags)}## Approve exactly this
 
 | | |
 | --- | --- |
@@ -161,7 +163,7 @@ def pull_body(view: PullView) -> str:
 | tested tree | `{view.tree}` |
 | files changed | {view.changed_files} |
 
-Approve with a normal review. The approval holds for this digest only: any later push or retarget voids it. To recompute the digest in a clone that has both commits:
+Approve with a normal review{_words(view.flags)}. The approval holds for this digest only: any later push or retarget voids it. To recompute the digest in a clone that has both commits:
 
 ```sh
 {view.digest_command}
@@ -171,6 +173,24 @@ Approve with a normal review. The approval holds for this digest only: any later
 
 {cost_line(view.cost)}{_after(view.isolation)}
 """
+
+
+def to_look_at(flags: tuple[Flag, ...]) -> str:
+    """What is easily overlooked in the change, and what a reviewer has to name to allow; empty when there is nothing."""
+    if not flags:
+        return ""
+    names = {
+        Weight.DENIED: "**{}** (nobody can allow this)",
+        Weight.NAMED: "**{}**",
+        Weight.SHOWN: "{}",
+    }
+    lines = [f"- {names[flag.weight].format(flag.name)}: {told(flag)}" for flag in flags]
+    return "\n".join(["## Look closely at", "", *lines, "", ""])
+
+
+def _words(flags: tuple[Flag, ...]) -> str:
+    words = " ".join(f"allow:{name}" for name in to_name(flags) if not denied(flags))
+    return f" that holds the words `{words}`, if you agree to what is in bold above" if words else ""
 
 
 def _after(paragraph: str) -> str:
@@ -226,19 +246,29 @@ def evidence(verdict: Verdict, *, closed: bool = True) -> str:
     ]
     fixed = sorted(verdict.before.ids(TestOutcome.FAILED) & verdict.after.ids(TestOutcome.PASSED))
     known = {case.id for case in verdict.before.cases}
-    new = sorted(verdict.after.ids(TestOutcome.PASSED) - known)
+    new = [] if verdict.after.is_command else sorted(verdict.after.ids(TestOutcome.PASSED) - known)
+    failing = sorted(verdict.after.ids(TestOutcome.FAILED))
     if fixed:
         lines.append(f"- Fixed: {_names(fixed)}")
     if new:
         lines.append(f"- New and passing: {_names(new)}")
-    lines.append("- No test that passed before fails, is skipped or is missing now.")
+    if failing:
+        lines.append(f"- Failing as before: {_names(failing)}")
+    lines.append(f"- {_UNNAMED if verdict.after.is_command else _NONE_LOST}")
     lines.append("- Semgrep: the change introduces no finding.")
     where = "a fresh sandbox without network" if closed else "a fresh sandbox with the network named below"
     lines.append(f"- Command: `{verdict.after.command}`, in {where} that held exactly the tree below.")
     return "\n".join(lines)
 
 
+_NONE_LOST = "No test that passed before fails, is skipped or is missing now."
+_UNNAMED = "The output of the command names no single tests, so nobody counted them: a test that no longer runs would not show."
+
+
 def _counts(report: TestReport) -> str:
+    if report.is_command:
+        how = "succeeded" if report.exit_code == 0 else f"failed with exit code {report.exit_code}"
+        return f"the command {how} in {report.seconds:.1f} s"
     passed, failed = report.count(TestOutcome.PASSED), report.count(TestOutcome.FAILED)
     skipped = report.count(TestOutcome.SKIPPED)
     return f"{passed} passed, {failed} failed, {skipped} skipped in {report.seconds:.1f} s"

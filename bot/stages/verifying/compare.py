@@ -67,7 +67,7 @@ def compare(before: TestReport, after: TestReport) -> tuple[Failure, ...]:
     ]
     if after.broke_off:
         failures.append(_failure(FailureKind.COMMAND, after.command, f"{_BROKE_OFF}\n{after.tail[-1200:]}"))
-    elif not _is_command(after) or not _is_command(before):
+    elif not after.is_command or not before.is_command:
         failures += [
             _failure(FailureKind.VANISHED_TEST, name, "It passed before and did not run now.")
             for name in sorted(passed - known - _divided(after))
@@ -84,10 +84,6 @@ _BROKE_OFF = "The test run broke off before its end, so what it did not reach is
 def _divided(report: TestReport) -> set[str]:
     """Names of tests that run as several cases with parameters, `name[one]` and so on; each case is judged for itself."""
     return {case.id.partition("[")[0] for case in report.cases if case.outcome is not TestOutcome.SKIPPED}
-
-
-def _is_command(report: TestReport) -> bool:
-    return len(report.cases) == 1 and report.cases[0].id.startswith("command: ")
 
 
 def _unexplained(before: TestReport, after: TestReport) -> bool:

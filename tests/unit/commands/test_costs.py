@@ -1,15 +1,28 @@
 import json
+from pathlib import Path
 
-from bot.commands.costs import CallCost, render, repriced
+import pytest
+
+from bot.commands.costs import CallCost, costs, render, repriced
+from bot.domain.errors import UserError
 from bot.domain.money import MicroUsd
 from bot.domain.spending import Usage
 from bot.providers.llm.pricing import PriceBook
+from bot.settings import Settings
 
 
 def call(task: str = "task:1:1:1", *, settled: bool = True, cost: int = 1000) -> CallCost:
     usage = Usage(input=10, write_5m=100, read=300, output=50) if settled else Usage()
     outcome = "ok" if settled else "unknown fate"
     return CallCost(task, "plan:call:1", "claude-sonnet-5-5", "high", outcome, usage, MicroUsd(cost), settled, "")
+
+
+async def test_before_the_first_task_nothing_was_spent_and_nothing_is_made(tmp_path: Path):
+    settings = Settings(home=tmp_path / "never used", database_url="")
+    assert await costs(settings, None, 20) == ()
+    with pytest.raises(UserError, match="knows nothing of task:1"):
+        await costs(settings, "task:1", 20)
+    assert not settings.home.exists()
 
 
 def test_nothing_spent_is_said():

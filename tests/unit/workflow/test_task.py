@@ -29,6 +29,7 @@ from bot.domain.repository import LandingMode, RepositoryRef, RepositorySettings
 from bot.domain.task import Ending, Stage, TaskSpec
 from bot.domain.verdict import Failure, FailureKind, TestReport, Verdict
 from bot.stages.planning.texts import plan_hash
+from bot.stages.publishing import texts as publishing_texts
 from bot.workflow import records, task
 from bot.workflow.building import Progress
 from bot.workflow.journal import TaskEnded
@@ -101,6 +102,8 @@ class Script:
     stages: list[Stage] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     shown: list[tuple[Attempt, ...]] = field(default_factory=list)
+    asked: list[records.ExamineOrder] = field(default_factory=list)
+    adopts: records.Verified = field(default_factory=lambda: verified(OTHER_TREE))
     fail_in: str = ""
     overtaken: bool = False
     """Somebody pushes while a review is worked in."""
@@ -142,13 +145,14 @@ class Script:
 
     async def examine(self, key: str, order: records.ExamineOrder) -> records.Examined:
         self._called("examine")
+        self.asked.append(order)
         message = order.envelope.message
         found = self._examined.pop(0) if len(self._examined) > 1 else self._examined[0]
         return replace(found, request=message.body if isinstance(message, ReviewMessage) else "")
 
     async def adopt(self, key: str, order: records.AdoptOrder) -> records.Adopted:
         self._called("adopt")
-        return records.Adopted(published(order.head, OTHER_TREE), verified(OTHER_TREE))
+        return records.Adopted(published(order.head, OTHER_TREE), self.adopts)
 
     async def land(self, key: str, order: records.LandOrder) -> records.Landed:
         self._called(f"land {order.mode.value}")
@@ -304,6 +308,49 @@ async def test_a_merge_result_that_fails_keeps_the_gate_closed():
     )
     await ending_of(script)
     assert not any(call.startswith("land") for call in script.calls)
+    assert script.asked[-1].state.failed_trees == (OTHER_TREE,), "the gate says what is known now"
+    assert "`main` moved on" in script.notes[-1]
+    assert "- broke_test: t" in script.notes[-1]
+
+
+async def test_a_merge_result_that_failed_and_passes_later_opens_the_gate():
+    script = Script(
+        inbox=(review(), review()),
+        examined=(
+            records.Examined(REFUSED, approval(), retest=OTHER_TREE, base=OTHER),
+            records.Examined(REFUSED, approval()),
+            records.Examined(REFUSED, approval(), retest=OTHER_TREE, base=OTHER),
+            records.Examined(PASSED, approval(), given=True),
+        ),
+        verdicts=(verified(TREE), verified(OTHER_TREE, "flaky"), verified(OTHER_TREE)),
+        landed=(landed(),),
+    )
+    await ending_of(script)
+    assert script.asked[-1].state.failed_trees == ()
+    assert "land ready" in script.calls
+
+
+async def test_a_pushed_head_is_looked_at_again_once_it_was_checked_and_what_fails_is_named():
+    pushed = PullMessage(REVIEWER, PullActivity.PUSHED, OTHER, merged=False)
+    script = Script(
+        inbox=(pushed,),
+        examined=(records.Examined(REFUSED, moved=OTHER), records.Examined(REFUSED)),
+        adopts=verified(OTHER_TREE, "t"),
+    )
+    await ending_of(script)
+    assert script.calls[-4:] == ["gate", "adopt", "examine", "gate"]
+    assert script.asked[-1].state.failed_trees == (OTHER_TREE,)
+    assert "does not pass the checks" in script.notes[-1]
+    assert "- broke_test: t" in script.notes[-1]
+
+
+async def test_what_was_merged_past_the_gate_is_not_called_approved():
+    merged = PullMessage(REVIEWER, PullActivity.CLOSED, HEAD, merged=True)
+    script = Script(inbox=(merged,), examined=(records.Examined(REFUSED, merged=True, open=False),))
+    ending = await ending_of(script)
+    assert ending.stage is Stage.LANDED
+    assert "by robin before the gate opened" in ending.reason
+    assert "approved" not in publishing_texts.HEADLINES[Stage.LANDED]
 
 
 async def test_changes_requested_become_one_more_commit_and_a_new_digest():

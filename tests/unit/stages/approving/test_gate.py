@@ -11,7 +11,7 @@ from bot.domain.decision import Decision, Outcome, Reason
 from bot.domain.event import ReviewState
 from bot.domain.ids import CommentId, CommitId, DeliveryId, RepositoryId, ReviewId, TreeId
 from bot.domain.pull import Approval, Owned, Permission, Snapshot
-from bot.stages.approving import checks
+from bot.stages.approving import checks, texts
 from bot.stages.approving.checks import Case, Check, Terms, weigh
 from bot.stages.approving.gate import NO_REVIEW, approval_from, approval_from_command, decide, flags_in, keeps
 from bot.stages.approving.quorum import CHECKS, standing, without_owner
@@ -22,6 +22,7 @@ from tests.unit.stages.approving.builders import (
     DIGEST,
     EVE,
     HEAD,
+    HEAD_TREE,
     OTHER,
     TERMS,
     approval,
@@ -274,6 +275,22 @@ def test_a_review_becomes_the_record_of_what_stood_there() -> None:
 )
 def test_what_is_no_approval_says_why(said, now: Snapshot, rule: str) -> None:
     assert rule in refusal(approval_from(now, said, **RECEIPT))
+
+
+def test_whoever_has_to_name_a_flag_reads_which_files_it_is_about() -> None:
+    about = tuple(Reason(name, Outcome.WAITING, f"{name}: `logo.png`: why") for name in ("binary", "symlink"))
+    now = snapshot(flags=("binary", "symlink"), findings=about)
+    refused = approval_from(now, message(body="allow:binary"), **RECEIPT)
+    assert isinstance(refused, Decision)
+    assert [reason.children for reason in refused.against()] == [about[1:]]
+    assert "`logo.png`" in texts.comment(refused, digest=DIGEST)
+    assert "`logo.png`" in texts.summary(refused, DIGEST)
+
+
+def test_what_is_wrong_is_said_before_what_is_awaited() -> None:
+    decision = decide(None, snapshot(reviews=(), verified_trees=(), failed_trees=(HEAD_TREE,)), TERMS)
+    assert texts.title(decision).startswith("What would land, tree ")
+    assert texts.next_steps(decision)[0].startswith("Push a correction")
 
 
 def test_flags_named_earlier_count_too() -> None:

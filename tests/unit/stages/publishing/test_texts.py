@@ -10,12 +10,14 @@ from bot.domain.money import MicroUsd
 from bot.domain.plan import Plan, Step
 from bot.domain.task import Ending, Stage
 from bot.domain.verdict import TestCase, TestOutcome, TestReport, Verdict
+from bot.policy.flags import Flag, Weight
 from bot.stages.publishing.texts import (
     Cost,
     PullView,
     StatusView,
     commit_message,
     cost_line,
+    evidence,
     marker,
     pull_body,
     status,
@@ -87,6 +89,34 @@ PULL = PullView(
 
 def test_the_pull_requests_body(snapshot: SnapshotAssertion):
     assert pull_body(PULL) == snapshot
+
+
+FLAGS = (
+    Flag("binary", Weight.NAMED, ("logo.png",), "A binary file is not shown as a diff."),
+    Flag("large", Weight.NAMED, (), "120 files change, more than 100."),
+    Flag("lockfile", Weight.SHOWN, tuple(f"{n}/uv.lock" for n in range(10)), "Versions of dependencies change."),
+)
+
+
+def test_what_is_to_be_looked_at_stands_before_the_digest_with_the_words_that_allow_it(snapshot: SnapshotAssertion):
+    body = pull_body(replace(PULL, flags=FLAGS))
+    assert body[body.index("## Look") : body.index("To recompute")] == snapshot
+    assert "allow:" not in pull_body(replace(PULL, flags=FLAGS[2:]))
+
+
+def test_a_command_that_names_no_tests_is_not_counted_as_one():
+    before, after = (TestReport("npm test", 0, seconds, (TestCase("command: npm test", P),)) for seconds in (1.25, 2.5))
+    said = evidence(Verdict(TREE, before, after, (), ()))
+    assert "before: the command succeeded in 1.2 s" in said
+    assert "after: the command succeeded in 2.5 s" in said
+    assert "names no single tests" in said
+    assert "1 passed" not in said
+    assert "No test that passed" not in said
+
+
+def test_what_still_fails_is_named():
+    said = evidence(Verdict(TREE, report(a=F, b=P), report(a=F, b=P), (), ()))
+    assert "- Failing as before: `test_a`" in said
 
 
 EGRESS = (
