@@ -160,17 +160,20 @@ def has_grammar(language: str) -> bool:
     return language in GRAMMARS and importlib.util.find_spec(GRAMMARS[language].module) is not None
 
 
+_WHOLE_NAMES = ("scoped_identifier", "qualified_identifier", "generic_type")
 _NAME_FIELDS = ("name", "left", "declarator", "key", "property", "type")
 
 
 class Tools:
-    """Parser and query of a language with a grammar, and its fields by number: names would be looked up at every node."""
+    """Parser and query of a language with a grammar, and its fields and kinds by number: names would be looked up at every node."""
 
     def __init__(self, grammar: Grammar) -> None:
         made = Language(getattr(importlib.import_module(grammar.module), grammar.factory)())
         self.parser = Parser(made)
         self.query = Query(made, grammar.definitions)
         self.deepest = grammar.deepest
+        self.block = made.id_for_node_kind("block", True)
+        self.whole_names = frozenset(made.id_for_node_kind(kind, True) for kind in _WHOLE_NAMES)
         numbers = {name: made.field_id_for_name(name) for name in (*_NAME_FIELDS, "body", "value", "right")}
         self._fields = {name: number for name, number in numbers.items() if number is not None}
         self._naming = tuple(self._fields[name] for name in _NAME_FIELDS if name in self._fields)

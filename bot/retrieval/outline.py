@@ -27,8 +27,9 @@ _LONGEST_DOC_COMMENT = 30
 _OPEN, _CLOSE = b"([{", b")]}"
 _ALL_BUT_BRACKETS = bytes(code for code in range(256) if code not in _OPEN + _CLOSE)
 _STEP_OF = np.array([(code in _OPEN) - (code in _CLOSE) for code in range(256)], np.int64)
-_COMMENT = re.compile(rb"^\s*(?:/\*\*?|\*/|\*|///?!?|#+|--)\s?")
-_WHOLE_NAMES = frozenset({"scoped_identifier", "qualified_identifier", "generic_type"})
+_MARK = rb"\s*(?:/\*\*?|\*/|\*|///?!?|#+|--)\s?"
+_COMMENT = re.compile(b"^" + _MARK)
+_IS_COMMENT = re.compile(_MARK).match
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +78,12 @@ def definitions_of(text: Text, language: str) -> tuple[Definition, ...] | None:
     cursor = QueryCursor(tools.query)
     cursor.set_max_start_depth(tools.deepest)
     captured = cursor.captures(tree.root_node)
-    nodes = [(node.start_byte, -node.end_byte, kind, node) for kind, group in captured.items() for node in group]
-    nodes.sort(key=lambda item: item[:3])
+    nodes = [
+        (node.start_byte, -node.end_byte, kind, number, node)
+        for kind, group in captured.items()
+        for number, node in enumerate(group)  # tells equals apart: nodes have no order
+    ]
+    nodes.sort()
     return _nested(nodes[:MOST_DEFINITIONS], text, tools)
 
 
@@ -90,13 +95,14 @@ def _watched(parser: Parser, source: bytes) -> Tree:
     )
 
 
-def _nested(nodes: list[tuple[int, int, str, Node]], text: Text, tools: Tools) -> tuple[Definition, ...]:
+def _nested(nodes: list[tuple[int, int, str, int, Node]], text: Text, tools: Tools) -> tuple[Definition, ...]:
     found: list[Definition] = []
     outer: list[tuple[int, str]] = []
+    """Where each definition around this one ends, and the dotted names up to it."""
     wrapped: dict[int, int] = {}
     previous = (-1, 0)
-    source, child, line_at = text.source, tools.child, text.line_at
-    for start, negative_end, kind, node in nodes:
+    source, ends, child = text.source, text.ends, tools.child
+    for start, negative_end, kind, _, node in nodes:
         if kind == WRAPPER:
             wrapped.setdefault(negative_end, start)
             continue
@@ -108,11 +114,11 @@ def _nested(nodes: list[tuple[int, int, str, Node]], text: Text, tools: Tools) -
         previous = (start, negative_end)
         while outer and outer[-1][0] <= start:
             outer.pop()
-        if kind == "variable" and found and found[-1].kind == "function" and found[-1].name == name:
-            continue
-        first, last = line_at(start), line_at(-negative_end)
+        inside = outer[-1][1] if outer else ""
+        first, last = bisect_left(ends, start), bisect_left(ends, -negative_end)
         if kind in _BARE:
-            found.append(Definition(name, kind, first + 1, last + 1, "", "", ".".join([label for _, label in outer])))
+            if kind != "variable" or not found or found[-1].kind != "function" or found[-1].name != name:
+                found.append(Definition(name, kind, first + 1, last + 1, "", "", inside))
             continue
         body = child(node, "body")
         value = body or child(node, "value") or child(node, "right")
@@ -121,28 +127,29 @@ def _nested(nodes: list[tuple[int, int, str, Node]], text: Text, tools: Tools) -
             Definition(
                 name,
                 kind,
-                (line_at(wrapped[negative_end]) if negative_end in wrapped else first) + 1,
+                (bisect_left(ends, wrapped[negative_end]) if negative_end in wrapped else first) + 1,
                 last + 1,
                 _signature(source[start : min(end, start + 400)]),
-                _doc(body, text, first),
-                ".".join([label for _, label in outer]) if outer else "",
+                _doc(body, text, first, tools),
+                inside,
             )
         )
-        outer.append((-negative_end, name))
+        outer.append((-negative_end, f"{inside}.{name}" if inside else name))
     return tuple(found)
 
 
 def _name(node: Node, source: bytes, tools: Tools) -> str:
     """Follows the fields that lead to the identifier; C wraps it in declarators."""
-    current = node
+    current, named, whole = node, tools.named, tools.whole_names
     for _ in range(8):
-        if not current.child_count or current.type in _WHOLE_NAMES:
+        if not current.child_count or current.kind_id in whole:
             break
-        following = tools.named(current)
+        following = named(current)
         if following is None:
             break
         current = following
-    written = source[current.start_byte : min(current.end_byte, current.start_byte + 120)].decode("utf-8", "replace")
+    start = current.start_byte
+    written = source[start : min(current.end_byte, start + 120)].decode("utf-8", "replace")
     return written if written.isidentifier() else written.split("<")[0].split("(")[0].strip()
 
 
@@ -150,17 +157,20 @@ def _signature(written: bytes) -> str:
     return " ".join(written.decode("utf-8", "ignore").split()).rstrip("{=:").rstrip()[:160]
 
 
-def _doc(body: Node | None, text: Text, first: int) -> str:
+def _doc(body: Node | None, text: Text, first: int, tools: Tools) -> str:
     """First line of the docstring below, or of the comment right above."""
-    if body is not None and body.type == "block":
+    source, ends = text.source, text.ends
+    if body is not None and body.kind_id == tools.block:
         begin = body.start_byte
-        opening = text.source[begin : begin + 3].lstrip(b"rRuUbB")[:1]
+        opening = source[begin : begin + 3].lstrip(b"rRuUbB")[:1]
         if opening and opening in b"\"'":
             at = text.line_at(begin)
-            written = text.source[begin : text.end_of(at)].lstrip(b"rRuUbB").strip().strip(b"\"'").strip()
+            written = source[begin : text.end_of(at)].lstrip(b"rRuUbB").strip().strip(b"\"'").strip()
             return (written or text.line(at + 1).strip()).decode("utf-8", "replace")[:120]
     above = first - 1
-    while above >= 0 and first - above < _LONGEST_DOC_COMMENT and _COMMENT.match(text.line(above)):
+    while above >= 0 and first - above < _LONGEST_DOC_COMMENT:
+        if not _IS_COMMENT(source, ends[above - 1] + 1 if above else 0, ends[above]):
+            break
         above -= 1
     for number in range(above + 1, first):
         written = _COMMENT.sub(b"", text.line(number)).strip().removesuffix(b"*/").strip()
