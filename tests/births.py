@@ -20,7 +20,9 @@ from typing import Protocol
 ROOT = Path(__file__).parents[1]
 _SECONDS = 60
 _forks = multiprocessing.get_context("forkserver")
-_forks.set_forkserver_preload(["bot.commands.serve", "bot.providers.llm.anthropic", "bot.sandboxd.app", "dbos._sys_db_sqlite", "numpy.ma"])
+_forks.set_forkserver_preload(
+    ["bot.commands.serve", "bot.providers.llm.anthropic", "bot.sandboxd.app", "dbos._sys_db_sqlite", "numpy.ma"]
+)
 
 
 class Child(Protocol):
