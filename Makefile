@@ -60,7 +60,7 @@ test: lint ## Everything CI runs
 
 suite: setup test-tools
 	@$(BIN)/lint-imports --no-cache
-	@$(PYTEST) -n 3 --no-loadscope-reorder -m "not real" tests/attacks tests
+	@$(PYTEST) -n 4 --no-loadscope-reorder -m "not real" tests/attacks tests
 
 crash: setup ## N stories (20), the product killed at random requests: strikes and faults as JSON
 	@$(BIN)/python -m tests.scenarios.storms $(or $(N),20) --first $(or $(FIRST),0)

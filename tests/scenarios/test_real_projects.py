@@ -127,4 +127,4 @@ async def test_the_upstream_fix_lands_as_approved(project: Project, tmp_path: Pa
         tested = _TESTED.search(body)
         assert tested is not None
         assert merged == approved == tested[1] == fixed
-        print(json.dumps({"project": project.name, "usd": spent(here), **seconds(tmp_path / "log.jsonl")}, indent=1))
+        print(json.dumps({"project": project.name, "usd": spent(here), **seconds(tmp_path / "serve.log")}, indent=1))
