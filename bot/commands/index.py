@@ -68,6 +68,12 @@ def query_of(given: str) -> str:
     return text
 
 
+_HINTS = {
+    "commit_absent": "It needs at least one commit.",
+    "object_format": "A copy of its files without `.git` can be searched.",
+}
+
+
 async def head(place: Place) -> tuple[Mirror, TreeId]:
     """The tree of the clone's HEAD, now in a mirror. Raises UserError when there is none."""
     mirror = Mirror(place.home, place.number)
@@ -75,7 +81,9 @@ async def head(place: Place) -> tuple[Mirror, TreeId]:
         commit = await mirror.from_directory(place.root)
         return mirror, await mirror.tree_of(commit)
     except (LineFault, GitError) as error:
-        raise UserError(f"Cannot read the HEAD of {place.root}: {error}.", "It needs at least one commit.") from error
+        rule, said = (error.rule, error.detail or str(error)) if isinstance(error, LineFault) else ("", str(error))
+        hint = _HINTS.get(rule, "`git fsck` tells what is wrong with a clone.")
+        raise UserError(f"Cannot read the HEAD of {place.root}: {said}.", hint) from error
 
 
 @contextmanager

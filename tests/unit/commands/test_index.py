@@ -39,11 +39,19 @@ def test_a_clone_a_bare_repository_and_a_folder_of_the_same_files_answer_alike(t
     assert found[0] == found[1] == found[2]
 
 
-def test_a_repository_without_a_commit_is_said_to_need_one(tmp_path: Path):
-    (tmp_path / "unborn").mkdir()
-    git(tmp_path / "unborn", "init", "-q")
-    with pytest.raises(UserError, match="Cannot read the HEAD"):
-        asked(tmp_path, tmp_path / "unborn")
+@pytest.mark.parametrize(
+    ("objects", "advice"), [("sha1", "at least one commit"), ("sha256", "copy of its files without")]
+)
+def test_a_repository_that_cannot_be_read_is_told_what_helps(tmp_path: Path, objects: str, advice: str):
+    root = tmp_path / "odd"
+    put(root, PROJECT)
+    git(root, "init", "-q", f"--object-format={objects}")
+    git(root, "add", ".")
+    if objects != "sha1":
+        git(root, "commit", "-qm", "one")
+    with pytest.raises(UserError, match="Cannot read the HEAD") as refused:
+        asked(tmp_path, root)
+    assert advice in refused.value.hint
 
 
 def test_an_empty_folder_and_an_empty_commit_have_nothing_to_find(tmp_path: Path):
