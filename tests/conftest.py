@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-_FIRST = ("tests/scenarios/test_real_projects.py", "tests/scenarios/test_lightning.py", "tests/scenarios/")
+_FIRST = tuple(
+    f"tests/scenarios/{name}"
+    for name in (
+        *("test_real_projects", "test_crash", "test_lightning", "test_worker", "test_local_run"),
+        *("test_intake_killed", "test_egress"),
+        "",  # the stories that share a town: it stands idle, and costs, while others are told
+    )
+)
 
 
 def _rank(item: pytest.Item) -> int:
