@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import secrets
 import signal
@@ -68,6 +69,7 @@ async def working(settings: Settings) -> AsyncIterator[Application]:
         stack.callback(application.store.close)
         await asyncio.to_thread(application.engine.launch)
         stack.push_async_callback(_close, application.engine)
+        gc.freeze()  # what is loaded by now stays; to look through it would stop every answer for a third of a second, again and again
         yield application
 
 
