@@ -18,7 +18,7 @@ def digest(directory: Path, base: str, head: str, base_ref: str, *, as_json: boo
         change = asyncio.run(digest_of_directory(directory, base, head, base_ref=base_ref))
     except (LineFault, GitError, ValueError, OSError) as error:
         hint = "DIR has to be a git clone, BASE and HEAD commits in it."
-        said = error.detail if isinstance(error, LineFault) and error.detail else str(error)
+        said = error.seen if isinstance(error, LineFault) else str(error)
         raise UserError(f"No digest: {said}.", hint) from error
     if not as_json:
         return change.value

@@ -81,7 +81,7 @@ async def head(place: Place) -> tuple[Mirror, TreeId]:
         commit = await mirror.from_directory(place.root)
         return mirror, await mirror.tree_of(commit)
     except (LineFault, GitError) as error:
-        rule, said = (error.rule, error.detail or str(error)) if isinstance(error, LineFault) else ("", str(error))
+        rule, said = (error.rule, error.seen) if isinstance(error, LineFault) else ("", str(error))
         hint = _HINTS.get(rule, "`git fsck` tells what is wrong with a clone.")
         raise UserError(f"Cannot read the HEAD of {place.root}: {said}.", hint) from error
 

@@ -41,6 +41,11 @@ class LineFault(CustodyError):  # noqa: N818 - faults of the line, by name
         super().__init__(f"{rule}{where}{': ' if detail else ''}{detail}")
 
     @property
+    def seen(self) -> str:
+        """What was seen, without the rule's name where words say it."""
+        return self.detail or str(self)
+
+    @property
     def meaning(self) -> str:
         """The path and the rule in words, for people and the model."""
         where = f"{self.path!a}: " if self.path else ""

@@ -6,11 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bot.domain.decision import Outcome, Reason
-
-SHOWN_PATHS = 8
-LONGEST_PATH = 160
-
 
 class Weight(StrEnum):
     """What follows from a flag: it is shown, a reviewer has to name it, or the change is denied."""
@@ -45,28 +40,6 @@ def merged(flags: Iterable[Flag]) -> tuple[Flag, ...]:
 
 
 _ORDER = {Weight.SHOWN: 0, Weight.NAMED: 1, Weight.DENIED: 2}
-
-
-def told(flag: Flag) -> str:
-    """Which files it is about, as code spans, and why it matters: one line."""
-    shown = [f"`{_plain(path)}`" for path in flag.paths[:SHOWN_PATHS]]
-    more = f" and {len(flag.paths) - SHOWN_PATHS} more" if len(flag.paths) > SHOWN_PATHS else ""
-    return ": ".join(part for part in (", ".join(shown) + more, flag.why) if part)
-
-
-def _plain(path: str) -> str:
-    flat = "".join(c if c.isprintable() and c != "`" else "\N{REPLACEMENT CHARACTER}" for c in path)
-    return flat if len(flat) <= LONGEST_PATH else f"…{flat[-LONGEST_PATH:]}"
-
-
-def findings(flags: Iterable[Flag]) -> tuple[Reason, ...]:
-    """What people have to know before they decide: a reason for each flag that is to be named or denied, by the flag's name."""
-    outcomes = {Weight.NAMED: Outcome.WAITING, Weight.DENIED: Outcome.REFUSED}
-    return tuple(
-        Reason(flag.name, outcomes[flag.weight], f"{flag.name}: {told(flag)}")
-        for flag in flags
-        if flag.weight in outcomes
-    )
 
 
 def to_name(flags: Iterable[Flag]) -> tuple[str, ...]:

@@ -16,8 +16,9 @@ from bot.domain.pull import Approval, Snapshot
 from bot.domain.repository import LandingMode
 from bot.policy.engine import REPOSITORY_POLICY_PATH, Policies
 from bot.policy.facts import Approvers, ChangeFacts, MayApprove, MayLand, MayPublish, MayStore, Person
-from bot.policy.flags import Flag, Weight, denied, findings, merged, to_name
+from bot.policy.flags import Flag, Weight, denied, merged, to_name
 from bot.policy.paths import flags_of
+from bot.prompting.flagged import findings
 from bot.prompting.secrets import mask_secrets
 from bot.stages.approving.quorum import without_owner
 from bot.stages.approving.since import changed_since, section

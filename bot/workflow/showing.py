@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import structlog
+
 from bot.custody.digest import change_digest, shell_line
 from bot.domain.decision import Decision, Outcome, Reason
 from bot.domain.ids import CommitId, TaskId
 from bot.domain.money import MicroUsd
 from bot.domain.plan import Plan
 from bot.prompting import publishable
-from bot.providers.forge.port import CheckConclusion, CheckReport
+from bot.providers.forge.port import CheckConclusion, CheckReport, ForgeGone, ForgeRefused
 from bot.stages.approving import texts as gate_texts
 from bot.stages.planning.texts import render_plan
 from bot.stages.publishing import names
@@ -19,6 +21,8 @@ from bot.workflow.context import TaskContext
 from bot.workflow.records import Examined, Prepared, Published, ReviewState, Verified
 
 CHECK_NAME = "pullwright/gate"
+
+log = structlog.get_logger()
 
 
 async def body(
@@ -123,3 +127,26 @@ async def report_gate(context: TaskContext, state: ReviewState, examined: Examin
         body += "".join(f"\n\n{gate_texts.receipt(record)}" for record in state.approvals())
     await publishing.post_sticky(forge, state.published.number, bot_login=bot.login, marker=marker, body=body)
     return True
+
+
+async def let_go(context: TaskContext, number: int) -> None:
+    """Close the gate of a task that ended: nobody would see a retarget or a push any more, and a green check would stay green."""
+    try:
+        forge = await context.forge()
+        pull = await forge.pull(number)
+        if pull.merged:
+            return
+        said = gate_texts.LET_GO
+        report = CheckReport(
+            CHECK_NAME, pull.head_sha, said.partition(".")[0], said, CheckConclusion.FAILURE, context.spec.id
+        )
+        await publishing.report_check(forge, report)
+        if pull.open:
+            await publishing.take_back(forge, pull)
+        bot = await context.services.forges.bot()
+        marker = gate_marker(context.spec.id)
+        comment = await publishing.find_own(forge, number, bot_login=bot.login, marker=marker)
+        if comment is not None:
+            await forge.update_comment(comment.id, f"{marker}\n**Gate: closed.** {said}\n")
+    except (ForgeRefused, ForgeGone) as refusal:
+        log.info("gate not closed", task=context.spec.id, reason=str(refusal))

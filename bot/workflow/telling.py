@@ -8,10 +8,9 @@ import structlog
 
 from bot.domain.task import Ending, Stage
 from bot.prompting import publishable
-from bot.providers.forge.port import CheckConclusion, CheckReport, ForgeGone, ForgeRefused
-from bot.stages.approving import texts as gate_texts
+from bot.providers.forge.port import ForgeGone, ForgeRefused
 from bot.stages.publishing import texts as publishing_texts
-from bot.stages.publishing.run import find_own, post_sticky, report_check, take_back
+from bot.stages.publishing.run import post_sticky
 from bot.stages.publishing.texts import StatusView
 from bot.workflow import showing
 from bot.workflow.building import Progress
@@ -36,32 +35,8 @@ async def end(context: TaskContext, ending: Ending, progress: Progress) -> bool:
     except (ForgeRefused, ForgeGone) as refusal:
         log.info("label not removed", task=context.spec.id, reason=str(refusal))
     if ending.stage is not Stage.LANDED and progress.pull_number is not None:
-        await _let_go(context, progress.pull_number)
+        await showing.let_go(context, progress.pull_number)
     return True
-
-
-async def _let_go(context: TaskContext, number: int) -> None:
-    """Close the gate of a task that ended: nobody would see a retarget or a push any more, and a green check would stay green."""
-    try:
-        forge = await context.forge()
-        pull = await forge.pull(number)
-        if pull.merged:
-            return
-        said = gate_texts.LET_GO
-        report = CheckReport(
-            showing.CHECK_NAME, pull.head_sha, said.partition(".")[0], said, CheckConclusion.FAILURE, context.spec.id
-        )
-        await report_check(forge, report)
-        if pull.open:
-            await take_back(forge, pull)
-        bot = await context.services.forges.bot()
-        comment = await find_own(forge, number, bot_login=bot.login, marker=showing.gate_marker(context.spec.id))
-        if comment is not None:
-            await forge.update_comment(
-                comment.id, f"{showing.gate_marker(context.spec.id)}\n**Gate: closed.** {said}\n"
-            )
-    except (ForgeRefused, ForgeGone) as refusal:
-        log.info("gate not closed", task=context.spec.id, reason=str(refusal))
 
 
 def _view(context: TaskContext, stage: Stage, progress: Progress, ending: Ending | None) -> StatusView:

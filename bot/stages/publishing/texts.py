@@ -10,7 +10,8 @@ from bot.domain.money import MicroUsd, show
 from bot.domain.plan import Plan
 from bot.domain.task import Ending, Stage
 from bot.domain.verdict import TestOutcome, TestReport, Verdict
-from bot.policy.flags import Flag, Weight, denied, to_name, told
+from bot.policy.flags import Flag, Weight, denied, to_name
+from bot.prompting.flagged import told
 
 LONGEST_LIST = 12
 
