@@ -1,6 +1,6 @@
 # Every target sets up what it needs; nothing has to be installed by hand.
 .DEFAULT_GOAL := help
-.PHONY: suite test-ordinary test-live fuzz-importer crash histories gate-histories help setup demo test check lint types architecture unit contracts test-tools attacks scenarios test-real serve bench-retrieval bench-generalisation bench-index bench-rebuilds bench-sandbox bench-custody bench-webhook lock clean
+.PHONY: others test-ordinary test-live fuzz-importer crash histories gate-histories help setup demo test check lint types architecture unit contracts test-tools attacks scenarios test-real serve bench-retrieval bench-generalisation bench-index bench-rebuilds bench-sandbox bench-custody bench-webhook lock clean
 BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE  # stories start the product often: it should not be compiled each time
 PYTEST := $(BIN)/pytest -q -n 2 --dist loadfile
@@ -52,15 +52,15 @@ gate-histories: setup ## N random histories of the gate: seeds and counts as JSO
 	@$(BIN)/python -m tests.histories.run $(or $(N),1000) --first $(or $(FIRST),0)
 
 scenarios: setup test-tools
-	@$(PYTEST) -m "not real" tests/scenarios
+	@$(PYTEST) -vv -n 3 --no-loadscope-reorder -m "not real" tests/scenarios
 
-# Types beside the tests, and one run of all tests: no processor waits for another. tests/conftest.py says what comes first.
+# Side by side: stories wait more than they work, and need not import what all other tests import. tests/conftest.py says what comes first.
 test: lint ## Everything CI runs
-	@$(MAKE) --no-print-directory -j 2 types suite
+	@$(MAKE) --no-print-directory -j 3 scenarios others types
 
-suite: setup test-tools
+others: setup test-tools
 	@$(BIN)/lint-imports --no-cache
-	@$(PYTEST) -n 4 --no-loadscope-reorder -m "not real" tests/attacks tests
+	@$(PYTEST) --no-loadscope-reorder -m "not real" --ignore tests/scenarios tests/attacks tests
 
 crash: setup ## N stories (20), the product killed at random requests: strikes and faults as JSON
 	@$(BIN)/python -m tests.scenarios.storms $(or $(N),20) --first $(or $(FIRST),0)

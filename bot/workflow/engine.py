@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sqlite3
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,11 +17,11 @@ from dbos import error as dbos_error
 
 from bot.domain.ids import DeliveryId, TaskId
 from bot.domain.plan import Plan
-from bot.domain.task import Ending, Stage, TaskSpec
+from bot.domain.task import Ending, TaskSpec
 from bot.providers.forge.port import Forges
 from bot.providers.store.port import Delivery
-from bot.workflow import intake, missed, review, segments, showing, task, telling, texts
-from bot.workflow.building import Progress
+from bot.workflow import intake, missed, review, segments, task, texts
+from bot.workflow.conductor import DbosConductor
 from bot.workflow.context import TaskContext
 from bot.workflow.journal import DbosJournal, TaskEnded
 from bot.workflow.onboarding import Arrival, onboard
@@ -37,7 +39,6 @@ from bot.workflow.records import (
     Prepared,
     Published,
     PublishOrder,
-    ReviewState,
     Verified,
     VerifyOrder,
 )
@@ -81,7 +82,7 @@ class Engine:
         self._services = services
         self._settings = settings
         self._values = Values(services.home / "values")
-        self._queues: dict[str, Queue] = {}
+        self._queues: Future[Mapping[str, Queue]] = Future()
         self._reception = Reception(services, desk, self._queue_delivery)
 
     # life
@@ -102,7 +103,7 @@ class Engine:
         self._register()
         DBOS.launch()
         polling = self._settings.polling_seconds
-        self._queues = {
+        queues = {
             "intake": DBOS.register_queue("intake", global_concurrency=20, polling_interval_sec=polling),
             # Nobody waits for it, and every look at a queue costs processor time.
             "onboarding": DBOS.register_queue("onboarding", global_concurrency=1, polling_interval_sec=10 * polling),
@@ -114,6 +115,7 @@ class Engine:
                 polling_interval_sec=polling,
             ),
         }
+        self._queues.set_result(queues)
 
     def close(self) -> None:
         """Stop; what runs stays recoverable, so that it is cut off is nothing to warn of."""
@@ -142,9 +144,14 @@ class Engine:
         """Ask GitHub for the deliveries that met nobody while nothing served; how many."""
         return await missed.recover(self._services.hook_log, self._services.deliveries)
 
+    async def _queue(self, name: str) -> Queue:
+        """Only a launched engine can register queues, and launching it begins to recover workflows: they wait for it here."""
+        return (await asyncio.shield(asyncio.wrap_future(self._queues)))[name]
+
     async def _queue_delivery(self, delivery: DeliveryId, attempt: int = 0) -> None:
+        queue = await self._queue("intake")
         with SetWorkflowID(_route_id(delivery, attempt)):
-            await self._queues["intake"].enqueue_async(self._route, str(delivery))
+            await queue.enqueue_async(self._route, str(delivery))
 
     async def _queue_again(self, delivery: DeliveryId) -> None:
         """A workflow that ended without finishing its delivery is not run again under its name: the next one gets another.
@@ -205,12 +212,14 @@ class Engine:
         self._segment = segment
 
     async def _start_task(self, spec: TaskSpec) -> None:
+        queue = await self._queue("tasks")
         with SetWorkflowID(spec.id):
-            await self._queues["tasks"].enqueue_async(self._task, self._values.pack(TaskSpec, spec))
+            await queue.enqueue_async(self._task, self._values.pack(TaskSpec, spec))
 
     async def _start_onboarding(self, delivery: DeliveryId, arrival: Arrival) -> None:
+        queue = await self._queue("onboarding")
         with SetWorkflowID(f"onboard:{arrival.repository}:{delivery}"):
-            await self._queues["onboarding"].enqueue_async(self._onboard, self._values.pack(Arrival, arrival))
+            await queue.enqueue_async(self._onboard, self._values.pack(Arrival, arrival))
 
     async def _run_onboarding(self, arrival: Arrival) -> str:
         """Nothing hangs on it: what fails is said in the log, and the first task indexes for itself."""
@@ -259,10 +268,9 @@ class Engine:
         kind = SEGMENTS[name]
         packed = self._values.pack(TaskSpec, spec)
         partition = str(spec.subject.repository.id)
+        queue = await self._queue("work")
         with SetWorkflowID(f"{spec.id}:{key}"), SetEnqueueOptions(queue_partition_key=partition):
-            handle = await self._queues["work"].enqueue_async(
-                self._segment, packed, name, self._values.pack(kind.takes, order)
-            )
+            handle = await queue.enqueue_async(self._segment, packed, name, self._values.pack(kind.takes, order))
         outcome = await handle.get_result(polling_interval_sec=self._settings.polling_seconds)
         if isinstance(outcome, dict) and _ENDED in outcome:
             raise TaskEnded(self._values.unpack(Ending, outcome[_ENDED]))
@@ -300,80 +308,6 @@ SEGMENTS = {
     "adopt": SegmentKind(AdoptOrder, Adopted, review.adopt),
     "land": SegmentKind(LandOrder, Landed, review.land),
 }
-
-
-class DbosConductor:
-    """The pipeline's hands (see `task.Conductor`)."""
-
-    def __init__(self, engine: Engine, spec: TaskSpec) -> None:
-        self._engine = engine
-        self._spec = spec
-        self._tells = 0
-        self._progress = Progress()
-        self._context = TaskContext(engine.services, spec, engine.journal(spec))
-
-    async def _segment(self, key: str, name: str, order: Any) -> Any:
-        return await self._engine.segment(self._spec, key, name, order)
-
-    async def prepare(self) -> Prepared:
-        prepared: Prepared = await self._segment("prepare", "prepare", None)
-        return prepared
-
-    async def plan(self, prepared: Prepared) -> Plan:
-        plan: Plan = await self._segment("plan", "plan", prepared)
-        return plan
-
-    async def code(self, order: CodeOrder) -> Coded:
-        coded: Coded = await self._segment(order.key, "code", order)
-        return coded
-
-    async def verify(self, key: str, order: VerifyOrder) -> Verified:
-        verified: Verified = await self._segment(key, "verify", order)
-        return verified
-
-    async def publish(self, key: str, order: PublishOrder) -> Published:
-        published: Published = await self._segment(key, "publish", order)
-        return published
-
-    async def examine(self, key: str, order: ExamineOrder) -> Examined:
-        examined: Examined = await self._segment(key, "examine", order)
-        return examined
-
-    async def adopt(self, key: str, order: AdoptOrder) -> Adopted:
-        adopted: Adopted = await self._segment(key, "adopt", order)
-        return adopted
-
-    async def land(self, key: str, order: LandOrder) -> Landed:
-        landed: Landed = await self._segment(key, "land", order)
-        return landed
-
-    async def tell(self, stage: Stage, progress: Progress) -> None:
-        self._tells += 1
-        self._progress = progress
-        await self._context.journal.step(
-            f"tell:{self._tells}:{stage.value}", lambda: telling.tell(self._context, stage, progress), bool
-        )
-
-    async def report_gate(self, key: str, state: ReviewState, examined: Examined, note: str) -> None:
-        await self._context.journal.step(
-            f"gate:{key}", lambda: showing.report_gate(self._context, state, examined, note), bool
-        )
-
-    async def receive(self) -> Envelope | None:
-        return await self._engine.receive()
-
-    async def end(self, ending: Ending) -> None:
-        """Write the ending down and on GitHub. Not guarded: a stopped task says so too."""
-
-        async def no_guard() -> None:
-            return None
-
-        journal = DbosJournal(Values(self._engine.services.home / "values"), no_guard)
-        context = TaskContext(self._engine.services, self._spec, journal)
-        try:
-            await journal.step("end", lambda: telling.end(context, ending, self._progress), bool)
-        except TaskEnded as end:
-            log.warning("ending not told", task=self._spec.id, reason=end.ending.reason)
 
 
 def _use_wal(url: str) -> None:

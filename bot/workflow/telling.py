@@ -28,7 +28,10 @@ async def tell(context: TaskContext, stage: Stage, progress: Progress) -> bool:
 
 async def end(context: TaskContext, ending: Ending, progress: Progress) -> bool:
     """Record the ending, say it in the sticky comment, take the trigger label off so that it can be put on again."""
-    await context.services.tasks.end(context.spec.id, ending)
+    tasks = context.services.tasks
+    await tasks.end(context.spec.id, ending)
+    if progress.pull_number is None and (record := await tasks.get(context.spec.id)) is not None:
+        progress = replace(progress, pull_number=record.pull_number)  # a fault before a replay came to it
     await _post(context, _view(context, ending.stage, replace(progress, note=""), ending), progress)
     try:
         await (await context.forge()).remove_label(context.spec.subject.number, context.services.label)
