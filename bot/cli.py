@@ -263,14 +263,18 @@ def search(
     query: Query,
     most: Annotated[int, typer.Option("-k", help="How many files at most.", min=1)] = 10,
     as_json: Json = False,
-    paths: Annotated[bool, typer.Option("--paths", help="Print bare paths, best first.")] = False,
+    paths: Annotated[
+        bool, typer.Option("--paths", help="Print bare paths, best first; odd ones in quotes, as git does.")
+    ] = False,
+    nul: Annotated[bool, typer.Option("-z", help="Print bare paths as they are, each ended by NUL.")] = False,
 ) -> None:
     """Rank the files of DIR by how near they are to a task, with reasons."""
     from bot.commands import index as command
     from bot.settings import load
 
-    ranked = command.search(directory, command.query_of(query), load())
-    _announce(command.told_ranking(ranked[:most], as_json=as_json, paths=paths))
+    ranked = command.search(directory, command.query_of(query), load())[:most]
+    told = command.told_ranking(ranked, as_json=as_json, paths=paths).encode()
+    sys.stdout.buffer.write(command.bare_paths(ranked) if nul else told)
 
 
 @app.command()
@@ -285,7 +289,7 @@ def context(
     from bot.settings import load
 
     found = command.context(directory, command.query_of(query), tokens, load())
-    _announce(command.told_context(found, as_json=as_json))
+    _announce(command.told_context(found, as_json=as_json, terminal=sys.stdout.isatty()))
 
 
 @app.command()

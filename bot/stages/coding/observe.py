@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from bot.custody.raw import quoted
 from bot.custody.searching import Hit
 from bot.retrieval.browse import Matches
 from bot.retrieval.definition import Definition
@@ -108,7 +109,7 @@ def ranked(pattern: str, found: Matches, limit: int = DEFAULT_TOKENS) -> str:
     Without a match: the files nearest to the words. At most about `limit` tokens.
     """
     if not found.hits:
-        near = [f"{one.path} ({'; '.join(one.why[:2])})" for one in found.nearest]
+        near = [f"{quoted(one.path)} ({'; '.join(one.why[:2])})" for one in found.nearest]
         told = "\n".join([f"Nothing matches {pattern!r}.", *(["Nearest files by its words:"] if near else []), *near])
         return cut(plain(told), limit)
     counts = Counter(hit.path for hit in found.hits)
@@ -117,7 +118,7 @@ def ranked(pattern: str, found: Matches, limit: int = DEFAULT_TOKENS) -> str:
     taken = 0
     path = ""
     for hit in found.hits:
-        lines = [] if hit.path == path else [hit.path]
+        lines = [] if hit.path == path else [quoted(hit.path)]
         lines.append(_hit_line(hit, defining=(hit.path, hit.line) in found.defining))
         room -= sum(len(line.encode("utf-8", "replace")) + 1 for line in lines)
         if room < 0 and taken:
@@ -127,9 +128,9 @@ def ranked(pattern: str, found: Matches, limit: int = DEFAULT_TOKENS) -> str:
         taken += 1
     left = Counter(hit.path for hit in found.hits[taken:])
     if left:
-        named = ", ".join(f"{name} ({count})" for name, count in list(left.items())[:4])
+        named = ", ".join(f"{quoted(name)} ({count})" for name, count in list(left.items())[:4])
         more = f" and {len(left) - 4} more files" if len(left) > 4 else ""
-        shown.append(f"[{sum(left.values())} more lines, in {plain(named)[:300]}{more}]")
+        shown.append(f"[{sum(left.values())} more lines, in {named[:300]}{more}]")
     return "\n".join(shown)
 
 
