@@ -16,9 +16,10 @@ from bot.domain.errors import Transient, UserError
 from bot.domain.ids import BlobId
 from bot.domain.money import MicroUsd, dollars, from_dollars, show
 from bot.providers.store.sql import open_store
+from bot.retrieval import disk, service, summarise
 from bot.retrieval import index as indexing
-from bot.retrieval import service, summarise
 from bot.retrieval.build import Progress
+from bot.retrieval.extract import LARGEST
 from bot.retrieval.store import Store
 from bot.retrieval.summarise import Contents, Done, Offer
 from bot.retrieval.view import View
@@ -98,7 +99,7 @@ async def _opened(place: Place) -> tuple[Store, View, Contents]:
 
 def _read(path: Path) -> bytes | None:
     try:
-        return path.read_bytes()
+        return disk.read(str(path), LARGEST)
     except OSError:
         return None
 
