@@ -85,6 +85,14 @@ def test_two_writers_at_once_keep_one_row_for_a_blob(tmp_path: Path):
     assert one.documents(["7"])["7", "python"].id in found
 
 
+def test_what_another_worker_has_brought_is_not_written_again(tmp_path: Path):
+    sources = [Source(str(number), "python", b"def name(): pass\n") for number in range(20)]
+    store = Store(tmp_path / "index.db")
+    store.add(build(sources))
+    store.add(build(sources[5:]))
+    assert len(store.postings(0, ["name"]).of("name")) == 20
+
+
 def test_what_was_written_before_a_kill_is_there_after_it(tmp_path: Path):
     store = Store(tmp_path / "index.db")
     store.add(build([Source("1", "python", b"def one(): pass\n")]))
