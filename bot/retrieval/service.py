@@ -84,7 +84,7 @@ async def meaning_of(view: View, query: str, meaning: Meaning | None) -> Floats 
         return None
     try:
         async with asyncio.timeout(EMBEDDING_SECONDS):
-            vectors = await meaning.summaries.vectors()
+            vectors = await meaning.summaries.vectors(meaning.embedder.space)
             if not vectors:
                 return None
             asked = await meaning.embedder.embed((query[:MOST_EMBEDDED],), InputType.QUERY)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.domain.errors import UserError
+from bot.domain.errors import Transient, UserError
 from bot.domain.money import MicroUsd
 from bot.providers.embedding.port import Embedder, InputType
 from bot.providers.llm.batches import Answer, Batches, Question
@@ -22,6 +22,10 @@ from bot.retrieval.view import View
 BATCH_QUESTIONS = 2_000
 EMBEDDED_AT_ONCE = 512
 POLL_SECONDS = 30.0
+FAILED_LOOKS = 20
+"""So often, one after another, the service may fail before a run ends: ten minutes."""
+LONGEST_SECONDS = 90_000
+"""A batch ends within 24 hours; who waits longer waits for something broken."""
 UNHEARD_SECONDS = 600
 """After this long nobody is still sending a batch: its sender was stopped, and whether it arrived is for the service to say."""
 
@@ -45,6 +49,7 @@ class Offer:
     questions: tuple[Question, ...]
     worst: MicroUsd
     under_way: int
+    spent: MicroUsd
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +67,10 @@ async def offer(
     """Nothing is sent and nothing is spent. While batches are under way nothing new is offered: they may hold the same files."""
     heard = await _heard_of(held, batches, pace)
     under_way = len(await held.batches()) + (not heard)
+    spent = await held.spent()
     jobs = wanted(view, await held.texts())
     if under_way:
-        return Offer(len(jobs), (), MicroUsd(0), under_way)
+        return Offer(len(jobs), (), MicroUsd(0), under_way, spent)
     outlines = view.outlines(job.item for job in jobs)
     asked: list[Question] = []
     for start in range(0, len(jobs), BATCH_QUESTIONS):
@@ -74,8 +80,8 @@ async def offer(
             text = decoded(read.get(job.item, b"")) or ""
             asked.append(question(job, view.paths[job.item], outlines[job.item], text))
     costs = [batches.worst([one]) for one in asked]
-    kept = within(asked, costs, MicroUsd(max(0, budget - await held.spent())))
-    return Offer(len(jobs), tuple(kept), MicroUsd(sum(costs[: len(kept)])), 0)
+    kept = within(asked, costs, MicroUsd(max(0, budget - spent)))
+    return Offer(len(jobs), tuple(kept), MicroUsd(sum(costs[: len(kept)])), 0, spent)
 
 
 async def run(
@@ -90,25 +96,27 @@ async def run(
     """Send what was offered, wait for all batches, embed. Raises Transient or UserError; what is done by then is kept."""
     while not await _heard_of(held, batches, pace):
         await pace.sleep(POLL_SECONDS)
+    sent: list[str] = []
     for start in range(0, len(made.questions), BATCH_QUESTIONS):
-        await _send(held, batches, made.questions[start : start + BATCH_QUESTIONS], int(pace.now()))
+        questions = made.questions[start : start + BATCH_QUESTIONS]
+        sending = Sending(tuple(one.key for one in questions), await batches.newest(), int(pace.now()))
+        if not await held.begin(sending, own=sent, spent=made.spent):
+            break  # somebody else is at it: what is left is offered the next time
+        sent.append(await _send(held, batches, questions))
     before = len(await held.texts())
     await _collect(held, batches, progress, pace)
     vectors = await embed(held, embedder) if embedder is not None else 0
     return Done(len(await held.texts()) - before, vectors, await held.spent())
 
 
-async def _send(held: Summaries, batches: Batches, questions: Sequence[Question], now: int) -> None:
-    """Nothing is sent while another process is sending: it may be the same."""
-    sending = Sending(tuple(one.key for one in questions), await batches.newest(), now)
-    if not await held.begin(sending):
-        return
+async def _send(held: Summaries, batches: Batches, questions: Sequence[Question]) -> str:
     try:
         batch = await batches.submit(questions)
     except UserError:
         await held.not_sent()
         raise
     await held.sent(batch)
+    return batch
 
 
 async def _heard_of(held: Summaries, batches: Batches, pace: Pace) -> bool:
@@ -135,18 +143,43 @@ async def _heard_of(held: Summaries, batches: Batches, pace: Pace) -> bool:
 
 
 async def _collect(held: Summaries, batches: Batches, progress: Progress, pace: Pace) -> None:
+    """A service that is away for a while is asked again: a batch takes up to a day, and every answer in it is paid for."""
+    last, failed = pace.now() + LONGEST_SECONDS, 0
     while waiting := await held.batches():
-        done, total, ended = 0, 0, 0
-        for batch in waiting:
-            state = await batches.progress(batch)
-            if state is None or state.ended:
-                await _keep(held, batch, await batches.answers(batch) if state is not None else ())
-                ended += 1
-            if state is not None:
-                done, total = done + state.done, total + state.total
-        progress(done, total)
+        try:
+            ended = await _look(held, batches, waiting, progress)
+            failed = 0
+        except Transient:
+            failed += 1
+            if failed >= FAILED_LOOKS:
+                raise
+            ended = False
+        if pace.now() > last:
+            raise Transient(f"{len(waiting)} batches of summaries have not ended in a day")
         if not ended:
             await pace.sleep(POLL_SECONDS)
+
+
+async def _look(held: Summaries, batches: Batches, waiting: Sequence[str], progress: Progress) -> bool:
+    """Keep the answers of those that have ended; whether there was one."""
+    done, total, ended = 0, 0, False
+    for batch in waiting:
+        state = await batches.progress(batch)
+        if state is None or state.ended:
+            await _keep(held, batch, await _answers(batches, batch, state.total) if state is not None else ())
+            ended = True
+        if state is not None:
+            done, total = done + state.done, total + state.total
+    progress(done, total)
+    return ended
+
+
+async def _answers(batches: Batches, batch: str, total: int) -> tuple[Answer, ...]:
+    """All of them: what is missing of an answer that broke off is paid for, too."""
+    found = await batches.answers(batch)
+    if len(found) < total:
+        raise Transient(f"{total - len(found)} of {total} answers of a batch did not come")
+    return found
 
 
 async def _keep(held: Summaries, batch: str, answers: Sequence[Answer]) -> None:
@@ -155,10 +188,16 @@ async def _keep(held: Summaries, batch: str, answers: Sequence[Answer]) -> None:
 
 
 async def embed(held: Summaries, embedder: Embedder) -> int:
-    """Embed every summary that has no vector; how many there were."""
-    missing = await held.without_vector()
+    """Embed every summary that has no vector of this model and dimension; how many there were."""
+    missing = await held.without_vector(embedder.space)
     for start in range(0, len(missing), EMBEDDED_AT_ONCE):
         part = missing[start : start + EMBEDDED_AT_ONCE]
-        made = await embedder.embed(tuple(text for _, text in part), InputType.DOCUMENT)
-        await held.embedded(dict(zip([key for key, _ in part], made.vectors, strict=True)), made.cost)
+        try:
+            made = await embedder.embed(tuple(text for _, text in part), InputType.DOCUMENT)
+        except ValueError as refusal:
+            raise UserError(
+                f"The embeddings service does not take the summaries: {refusal}.",
+                "Look at PULLWRIGHT_VOYAGE_MODEL and PULLWRIGHT_VOYAGE_DIMENSION. The summaries are kept.",
+            ) from refusal
+        await held.embedded(embedder.space, dict(zip([key for key, _ in part], made.vectors, strict=True)), made.cost)
     return len(missing)

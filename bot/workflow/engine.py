@@ -19,10 +19,10 @@ from bot.domain.task import Ending, Stage, TaskSpec
 from bot.providers.forge.port import Forges
 from bot.providers.store.port import Delivery
 from bot.workflow import intake, missed, review, segments, showing, task, telling, texts
+from bot.workflow.arrivals import Arrivals
 from bot.workflow.building import Progress
 from bot.workflow.context import TaskContext
 from bot.workflow.journal import DbosJournal, TaskEnded
-from bot.workflow.onboarding import Arrival, onboard
 from bot.workflow.reception import Reception
 from bot.workflow.records import (
     Adopted,
@@ -82,6 +82,7 @@ class Engine:
         self._settings = settings
         self._values = Values(services.home / "values")
         self._queues: dict[str, Queue] = {}
+        self._arrivals = Arrivals(services, self._values)
         self._reception = Reception(services, desk, self._queue_delivery)
 
     # life
@@ -100,12 +101,11 @@ class Engine:
         }
         DBOS(config=config)
         self._register()
+        self._arrivals.register()
         DBOS.launch()
         polling = self._settings.polling_seconds
         self._queues = {
             "intake": DBOS.register_queue("intake", global_concurrency=20, polling_interval_sec=polling),
-            # Nobody waits for it, and every look at a queue costs processor time.
-            "onboarding": DBOS.register_queue("onboarding", global_concurrency=1, polling_interval_sec=10 * polling),
             "tasks": DBOS.register_queue("tasks", polling_interval_sec=polling),
             "work": DBOS.register_queue(
                 "work",
@@ -114,6 +114,7 @@ class Engine:
                 polling_interval_sec=polling,
             ),
         }
+        self._arrivals.listen(polling)
 
     def close(self) -> None:
         """Stop; what runs stays recoverable, so that it is cut off is nothing to warn of."""
@@ -170,16 +171,17 @@ class Engine:
                 return None
 
             journal = DbosJournal(self._values, no_guard)
-            post = intake.Post(start=self._start_task, send=self._send, onboard=self._start_onboarding)
+            post = intake.Post(
+                start=self._start_task,
+                send=self._send,
+                onboard=self._arrivals.onboard,
+                summarise=self._arrivals.summarise,
+            )
             try:
                 return await intake.route(DeliveryId(delivery), services=self._services, journal=journal, post=post)
             except TaskEnded as end:
                 log.warning("delivery not carried out", delivery=delivery, reason=end.ending.reason)
                 return f"failed: {end.ending.reason}"
-
-        @DBOS.workflow(name="onboard")
-        async def onboarding(packed: Any) -> str:
-            return await self._run_onboarding(self._values.unpack(Arrival, packed))
 
         @DBOS.workflow(name="task", max_recovery_attempts=None)
         async def task_workflow(packed: Any) -> str:
@@ -200,30 +202,12 @@ class Engine:
             return await self._run_segment(self._values.unpack(TaskSpec, packed), name, order)
 
         self._route = route
-        self._onboard = onboarding
         self._task = task_workflow
         self._segment = segment
 
     async def _start_task(self, spec: TaskSpec) -> None:
         with SetWorkflowID(spec.id):
             await self._queues["tasks"].enqueue_async(self._task, self._values.pack(TaskSpec, spec))
-
-    async def _start_onboarding(self, delivery: DeliveryId, arrival: Arrival) -> None:
-        with SetWorkflowID(f"onboard:{arrival.repository}:{delivery}"):
-            await self._queues["onboarding"].enqueue_async(self._onboard, self._values.pack(Arrival, arrival))
-
-    async def _run_onboarding(self, arrival: Arrival) -> str:
-        """Nothing hangs on it: what fails is said in the log, and the first task indexes for itself."""
-
-        async def no_guard() -> None:
-            return None
-
-        try:
-            note = await onboard(arrival, self._services, DbosJournal(self._values, no_guard))
-        except TaskEnded as end:
-            note = f"failed: {end.ending.reason}"
-        log.info("onboarded", repository=arrival.repository, note=note)
-        return note
 
     async def _send(self, task_id: TaskId, envelope: Envelope) -> None:
         packed = self._values.pack(Envelope, envelope)

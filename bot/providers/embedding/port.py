@@ -26,6 +26,11 @@ class Embeddings:
 class Embedder(Protocol):
     """Batches and bounded retries are the implementation's affair."""
 
+    @property
+    def space(self) -> bytes:
+        """Names what its vectors can be compared with, in a few bytes: those of the same model and dimension."""
+        ...
+
     async def embed(self, texts: tuple[str, ...], kind: InputType) -> Embeddings:
         """Raises Transient, UserError when the key is refused, or ValueError for a text above the model's limit."""
         ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import random
 from array import array
 from collections.abc import Awaitable, Callable, Iterator
@@ -27,7 +28,10 @@ _TEMPORARY = (
     voyage_error.ServerError,
     voyage_error.Timeout,
     voyage_error.APIConnectionError,
+    voyage_error.TryAgain,
+    voyage_error.APIError,
 )
+"""The last is what the client makes of any other status and of an answer that it cannot read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,11 @@ class VoyageEmbedder:
     timeout: float = 60.0
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     jitter: Callable[[], float] = random.random
+
+    @property
+    def space(self) -> bytes:
+        """Of the model's name and the dimension."""
+        return hashlib.sha256(f"voyage {self.model} {self.dimension}".encode()).digest()[:8]
 
     async def embed(self, texts: tuple[str, ...], kind: InputType) -> Embeddings:
         """Raises Transient when the service cannot answer now, ValueError for a text above the model's limit."""
@@ -58,7 +67,7 @@ class VoyageEmbedder:
         """Token counts are the service's: a batch that it finds too large is halved until a single text is at fault."""
         try:
             return await self._tried(client, texts, kind)
-        except voyage_error.InvalidRequestError as refusal:
+        except (voyage_error.InvalidRequestError, voyage_error.MalformedRequestError) as refusal:
             if len(texts) == 1:
                 raise ValueError(f"a text of {len(texts[0])} characters is refused: {refusal}") from refusal
         middle = len(texts) // 2

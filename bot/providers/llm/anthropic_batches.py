@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import anthropic
+import httpx2
 from anthropic.types.messages import MessageBatchIndividualResponse
 from anthropic.types.messages.batch_create_params import Request
 
@@ -91,6 +93,8 @@ class AnthropicBatches:
                 found = await self._client.messages.batches.retrieve(batch)
             except anthropic.NotFoundError:
                 return None
+        if found.processing_status == "ended" and found.results_url is None:
+            return None  # archived: its answers are gone
         counts = found.request_counts
         done = counts.succeeded + counts.errored + counts.canceled + counts.expired
         return Progress(found.processing_status == "ended", done, done + counts.processing)
@@ -122,3 +126,8 @@ def _explained() -> Iterator[None]:
         raise Transient(f"model service: {error.status_code}") from error
     except anthropic.APIConnectionError as error:
         raise Transient("the model service cannot be reached") from error
+    except (
+        httpx2.HTTPError,
+        json.JSONDecodeError,
+    ) as error:  # while answers were streaming, which the client leaves as it is
+        raise Transient("an answer of the model service broke off") from error
