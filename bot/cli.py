@@ -312,15 +312,16 @@ def costs(
     vendors: Annotated[bool, typer.Option("--vendors", help="Price the same tokens on other vendors' terms.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Show what tasks cost, call by call with --json, from the ledger."""
+    """Show what tasks cost, call by call with --json, from the ledger, and what summaries of files cost."""
     import asyncio
 
-    from bot.commands.costs import costs as read
-    from bot.commands.costs import render
+    from bot.commands import costs as command
     from bot.settings import load
 
-    calls = asyncio.run(read(load(), task, limit))
-    _announce(render(calls, as_json=as_json, vendors=vendors))
+    settings = load()
+    calls = asyncio.run(command.costs(settings, task, limit))
+    summaries = asyncio.run(command.of_summaries(settings)) if task is None else ()
+    _announce(command.render(calls, as_json=as_json, vendors=vendors, summaries=summaries))
 
 
 Policies = Annotated[Path | None, typer.Option("--policies", help="Directory; default the configured one.")]

@@ -5,8 +5,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Connection, LargeBinary, Row, bindparam, delete, func, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    LargeBinary,
+    Row,
+    Select,
+    Table,
+    bindparam,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from bot.domain.ids import RepositoryId
 from bot.domain.money import MicroUsd
@@ -16,6 +31,46 @@ from bot.providers.store.schema import SUMMARIES, SUMMARY_BATCHES, SUMMARY_COSTS
 
 _UNNAMED = ""
 _SPACE_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What summaries of one repository are and have cost; `under_way` are batches that are not collected yet."""
+
+    repository: RepositoryId
+    summaries: int
+    embedded: int
+    under_way: int
+    spent: MicroUsd
+
+
+async def accounts(database: Database) -> tuple[Account, ...]:
+    """Of every repository that has some, or paid for some."""
+    counts: dict[str, Select[int, int]] = {
+        "summaries": _by_repository(SUMMARIES, func.count()),
+        "embedded": _by_repository(SUMMARIES, func.count()).where(SUMMARIES.c.vector != b""),
+        "under_way": _by_repository(SUMMARY_BATCHES, func.count()),
+        "spent": _by_repository(SUMMARY_COSTS, func.sum(SUMMARY_COSTS.c.micros)),
+    }
+
+    def read(connection: Connection) -> tuple[Account, ...]:
+        found = {name: {row[0]: int(row[1]) for row in connection.execute(query)} for name, query in counts.items()}
+        return tuple(
+            Account(
+                RepositoryId(number),
+                found["summaries"].get(number, 0),
+                found["embedded"].get(number, 0),
+                found["under_way"].get(number, 0),
+                MicroUsd(found["spent"].get(number, 0)),
+            )
+            for number in sorted(set().union(*found.values()))
+        )
+
+    return await database.read(read)
+
+
+def _by_repository(table: Table, value: ColumnElement[int]) -> Select[int, int]:
+    return select(table.c.repository_id, value).group_by(table.c.repository_id)
 
 
 class SqlSummaries:
