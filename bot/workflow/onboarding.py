@@ -21,8 +21,7 @@ from bot.providers.store.port import Summaries
 from bot.retrieval import service, summarise
 from bot.retrieval.index import index_tree
 from bot.retrieval.store import Store
-from bot.retrieval.summarise import Contents
-from bot.retrieval.view import View
+from bot.retrieval.summarise import Offer
 from bot.workflow.services import Services
 
 log = structlog.get_logger()
@@ -95,29 +94,17 @@ async def _index(mirror: Mirror, tree: TreeId) -> _Indexed:
 
 
 async def _summarise(mirror: Mirror, tree: TreeId, services: Services) -> str:
-    if services.summaries is None or services.summaries_of is None:
+    """What was under way is collected first; only then is it known what is missing. The index is not kept open while batches run."""
+    batches = services.summaries
+    if batches is None or services.summaries_of is None:
         return "no summaries: there is no model key, or no money is set aside for them"
-    store = await asyncio.to_thread(Store, service.store_of(mirror))
     held = services.summaries_of(mirror.repository)
-    try:
-        view, _ = await index_tree(store, mirror, tree)
-
-        async def contents(items: list[int]) -> Mapping[int, bytes]:
-            found = await mirror.blobs(BlobId(view[item].oid) for item in items)
-            return {item: found[BlobId(view[item].oid)] for item in items}
-
-        return await _bought(held, services.summaries, contents, view, services)
-    finally:
-        store.close()
-
-
-async def _bought(held: Summaries, batches: Batches, contents: Contents, view: View, services: Services) -> str:
-    """What was under way is collected first; only then is it known what is missing."""
     summaries, vectors = 0, 0
     while True:
-        offer = await summarise.offer(view, held, batches, contents, services.summary_budget, services.summary_pace)
+        offer = await _offer(mirror, tree, services, held, batches)
         log.info(
             "summaries offered",
+            repository=mirror.repository,
             files=len(offer.questions),
             missing=offer.missing,
             under_way=offer.under_way,
@@ -129,3 +116,17 @@ async def _bought(held: Summaries, batches: Batches, contents: Contents, view: V
         summaries, vectors = summaries + done.summaries, vectors + done.vectors
         if not offer.under_way:
             return f"{summaries} summaries, {vectors} vectors, {dollars(done.spent)} dollars in all"
+
+
+async def _offer(mirror: Mirror, tree: TreeId, services: Services, held: Summaries, batches: Batches) -> Offer:
+    store = await asyncio.to_thread(Store, service.store_of(mirror))
+    try:
+        view, _ = await index_tree(store, mirror, tree)
+
+        async def contents(items: list[int]) -> Mapping[int, bytes]:
+            found = await mirror.blobs(BlobId(view[item].oid) for item in items)
+            return {item: found[BlobId(view[item].oid)] for item in items}
+
+        return await summarise.offer(view, held, batches, contents, services.summary_budget, services.summary_pace)
+    finally:
+        store.close()

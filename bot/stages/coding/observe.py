@@ -55,6 +55,7 @@ def _take(lines: list[str], room: int) -> list[str]:
     return taken
 
 
+RETURN = "\r"
 READ_LINES = 60
 READ_MOST = 400
 READ_TOKENS = 4_000
@@ -65,21 +66,25 @@ def numbered(path: str, text: str, first: int, last: int | None) -> str:
     lines = text.split("\n")
     if lines and not lines[-1]:
         lines.pop()
-    if first > max(len(lines), 1):
-        return f"{path} has {len(lines)} lines; there is no line {first}."
+    if not lines:
+        return f"{quoted(path)} is empty."
+    if first > len(lines):
+        return f"{quoted(path)} has {len(lines)} lines; there is no line {first}."
+    if last is not None and last < first:
+        return f"last={last} comes before first={first}; {quoted(path)} has {len(lines)} lines."
     end = min(last or first + READ_LINES - 1, first + READ_MOST - 1, len(lines))
     shown, room = [], READ_TOKENS * BYTES_PER_TOKEN
     for number in range(first, end + 1):
-        line = f"{number}\t{plain(lines[number - 1])}"
+        line = f"{number}\t{plain(lines[number - 1].removesuffix(RETURN))}"
         room -= len(line.encode("utf-8", "replace")) + 1
         if room < 0:
             break
         shown.append(line)
-    if not shown and lines:
-        return f"{path}: line {first} alone is over {READ_TOKENS} tokens long. Use run with cut -c to look at a part."
+    if not shown:
+        return f"{quoted(path)}: line {first} alone is over {READ_TOKENS} tokens long. Use run with cut -c to look at a part."
     reached = first + len(shown) - 1
     rest = f" Read on with first={reached + 1}." if reached < len(lines) else ""
-    return "\n".join([f"{path}, lines {first}–{reached} of {len(lines)}.{rest}", *shown])
+    return "\n".join([f"{quoted(path)}, lines {first}–{reached} of {len(lines)}.{rest}", *shown])
 
 
 SEARCH_LINES = 40
@@ -145,7 +150,7 @@ _OUTLINED = frozenset({"variable", "field", "constant"})
 
 def outlined(path: str, text: str, definitions: Sequence[Definition], limit: int = DEFAULT_TOKENS) -> str:
     """The answer of `read` for a large file of which no lines were asked for: what is defined where. Empty when it has no outline."""
-    lines = text.count("\n") + 1
+    lines = text.removesuffix("\n").count("\n") + 1
     if lines <= OUTLINE_FROM:
         return ""
     kept = [one for one in definitions if one.kind not in _OUTLINED]
@@ -155,7 +160,7 @@ def outlined(path: str, text: str, definitions: Sequence[Definition], limit: int
         entries = [_entry(one) for one in kept]
     if not entries:
         return ""
-    head = f"{path} has {lines} lines. Its outline; read the lines you need with first and last."
+    head = f"{quoted(path)} has {lines} lines. Its outline; read the lines you need with first and last."
     return cut(plain("\n".join([head, *entries])), limit)
 
 
