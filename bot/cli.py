@@ -240,7 +240,9 @@ def index(
     summaries: Annotated[
         bool, typer.Option("--summaries", help="Also summarise files by a model; the cost is shown first.")
     ] = False,
-    budget: Annotated[float, typer.Option(help="Dollars that the summaries of DIR may cost in all.", min=0)] = 5.0,
+    budget: Annotated[
+        float, typer.Option(help="Dollars that the summaries of DIR may cost in all.", min=0, max=1_000_000)
+    ] = 5.0,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask before spending.")] = False,
 ) -> None:
     """Build the index of DIR, or bring it up to date."""

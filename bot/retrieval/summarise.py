@@ -42,14 +42,25 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
+class Makers:
+    """Who is paid: for summaries, and for vectors where there is a key."""
+
+    batches: Batches
+    embedder: Embedder | None
+
+
+@dataclass(frozen=True, slots=True)
 class Offer:
-    """What a run would do: files without a summary, those the budget allows, and the most that can cost."""
+    """What a run would do: files without a summary, those the budget allows, summaries that have no vector yet, and the most all that
+    can cost, vectors of the new ones included. `spent` is what was spent when it was made."""
 
     missing: int
     questions: tuple[Question, ...]
     worst: MicroUsd
     under_way: int
     spent: MicroUsd
+    budget: MicroUsd
+    vectors: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +73,18 @@ class Done:
 
 
 async def offer(
-    view: View, held: Summaries, batches: Batches, contents: Contents, budget: MicroUsd, pace: Pace = Pace()
+    view: View, held: Summaries, makers: Makers, contents: Contents, budget: MicroUsd, pace: Pace = Pace()
 ) -> Offer:
     """Nothing is sent and nothing is spent. While batches are under way nothing new is offered: they may hold the same files."""
-    heard = await _heard_of(held, batches, pace)
+    embedder = makers.embedder
+    heard = await _heard_of(held, makers.batches, pace)
     under_way = len(await held.batches()) + (not heard)
     spent = await held.spent()
     jobs = wanted(view, await held.texts())
     if under_way:
-        return Offer(len(jobs), (), MicroUsd(0), under_way, spent)
+        return Offer(len(jobs), (), MicroUsd(0), under_way, spent, budget, 0)
+    bare = [text for _, text in await held.without_vector(embedder.space)] if embedder is not None else []
+    vectors = embedder.worst(bare) if embedder is not None else MicroUsd(0)
     outlines = view.outlines(job.item for job in jobs)
     asked: list[Question] = []
     for start in range(0, len(jobs), BATCH_QUESTIONS):
@@ -79,21 +93,24 @@ async def offer(
         for job in part:
             text = decoded(read.get(job.item, b"")) or ""
             asked.append(question(job, view.paths[job.item], outlines[job.item], text))
-    costs = [batches.worst([one]) for one in asked]
-    kept = within(asked, costs, MicroUsd(max(0, budget - spent)))
-    return Offer(len(jobs), tuple(kept), MicroUsd(sum(costs[: len(kept)])), 0, spent)
+    each = embedder.worst(["x" * MOST_SUMMARY]) if embedder is not None else MicroUsd(0)
+    costs = [MicroUsd(makers.batches.worst([one]) + each) for one in asked]
+    left = max(0, budget - spent)
+    kept = within(asked, costs, MicroUsd(max(0, left - vectors)))
+    worst = sum(costs[: len(kept)]) + min(vectors, left)
+    return Offer(len(jobs), tuple(kept), MicroUsd(worst), 0, spent, budget, len(bare))
 
 
 async def run(
     held: Summaries,
-    batches: Batches,
-    embedder: Embedder | None,
+    makers: Makers,
     made: Offer,
     *,
     progress: Progress = silent,
     pace: Pace = Pace(),
 ) -> Done:
     """Send what was offered, wait for all batches, embed. Raises Transient or UserError; what is done by then is kept."""
+    batches = makers.batches
     while not await _heard_of(held, batches, pace):
         await pace.sleep(POLL_SECONDS)
     sent: list[str] = []
@@ -105,7 +122,7 @@ async def run(
         sent.append(await _send(held, batches, questions))
     before = len(await held.texts())
     await _collect(held, batches, progress, pace)
-    vectors = await embed(held, embedder) if embedder is not None else 0
+    vectors = await embed(held, makers.embedder, made.budget) if makers.embedder is not None else 0
     return Done(len(await held.texts()) - before, vectors, await held.spent())
 
 
@@ -187,17 +204,22 @@ async def _keep(held: Summaries, batch: str, answers: Sequence[Answer]) -> None:
     await held.collected(batch, texts, MicroUsd(sum(answer.cost for answer in answers)))
 
 
-async def embed(held: Summaries, embedder: Embedder) -> int:
-    """Embed every summary that has no vector of this model and dimension; how many there were."""
+async def embed(held: Summaries, embedder: Embedder, budget: MicroUsd) -> int:
+    """Embed summaries that have no vector of this model and dimension, as far as the budget allows; how many were."""
+    done = 0
     missing = await held.without_vector(embedder.space)
     for start in range(0, len(missing), EMBEDDED_AT_ONCE):
         part = missing[start : start + EMBEDDED_AT_ONCE]
+        texts = tuple(text for _, text in part)
+        if await held.spent() + embedder.worst(texts) > budget:
+            break
         try:
-            made = await embedder.embed(tuple(text for _, text in part), InputType.DOCUMENT)
+            made = await embedder.embed(texts, InputType.DOCUMENT)
         except ValueError as refusal:
             raise UserError(
                 f"The embeddings service does not take the summaries: {refusal}.",
                 "Look at PULLWRIGHT_VOYAGE_MODEL and PULLWRIGHT_VOYAGE_DIMENSION. The summaries are kept.",
             ) from refusal
         await held.embedded(embedder.space, dict(zip([key for key, _ in part], made.vectors, strict=True)), made.cost)
-    return len(missing)
+        done += len(part)
+    return done

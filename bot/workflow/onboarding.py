@@ -16,12 +16,11 @@ from bot.domain.ids import BlobId, InstallationId, RepositoryId, TreeId
 from bot.domain.money import dollars
 from bot.providers.forge.port import ForgeGone, ForgeRefused
 from bot.providers.journal.port import Journal
-from bot.providers.llm.batches import Batches
 from bot.providers.store.port import Summaries
 from bot.retrieval import service, summarise
 from bot.retrieval.index import index_tree
 from bot.retrieval.store import Store
-from bot.retrieval.summarise import Offer
+from bot.retrieval.summarise import Makers, Offer
 from bot.workflow.services import Services
 
 log = structlog.get_logger()
@@ -95,13 +94,13 @@ async def _index(mirror: Mirror, tree: TreeId) -> _Indexed:
 
 async def _summarise(mirror: Mirror, tree: TreeId, services: Services) -> str:
     """What was under way is collected first; only then is it known what is missing. The index is not kept open while batches run."""
-    batches = services.summaries
-    if batches is None or services.summaries_of is None:
+    if services.summaries is None or services.summaries_of is None:
         return "no summaries: there is no model key, or no money is set aside for them"
+    makers = Makers(services.summaries, services.embedder)
     held = services.summaries_of(mirror.repository)
     summaries, vectors = 0, 0
     while True:
-        offer = await _offer(mirror, tree, services, held, batches)
+        offer = await _offer(mirror, tree, services, held, makers)
         log.info(
             "summaries offered",
             repository=mirror.repository,
@@ -112,13 +111,13 @@ async def _summarise(mirror: Mirror, tree: TreeId, services: Services) -> str:
             spent_usd=dollars(offer.spent),
             budget_usd=dollars(services.summary_budget),
         )
-        done = await summarise.run(held, batches, services.embedder, offer, pace=services.summary_pace)
+        done = await summarise.run(held, makers, offer, pace=services.summary_pace)
         summaries, vectors = summaries + done.summaries, vectors + done.vectors
         if not offer.under_way:
             return f"{summaries} summaries, {vectors} vectors, {dollars(done.spent)} dollars in all"
 
 
-async def _offer(mirror: Mirror, tree: TreeId, services: Services, held: Summaries, batches: Batches) -> Offer:
+async def _offer(mirror: Mirror, tree: TreeId, services: Services, held: Summaries, makers: Makers) -> Offer:
     store = await asyncio.to_thread(Store, service.store_of(mirror))
     try:
         view, _ = await index_tree(store, mirror, tree)
@@ -127,6 +126,6 @@ async def _offer(mirror: Mirror, tree: TreeId, services: Services, held: Summari
             found = await mirror.blobs(BlobId(view[item].oid) for item in items)
             return {item: found[BlobId(view[item].oid)] for item in items}
 
-        return await summarise.offer(view, held, batches, contents, services.summary_budget, services.summary_pace)
+        return await summarise.offer(view, held, makers, contents, services.summary_budget, services.summary_pace)
     finally:
         store.close()

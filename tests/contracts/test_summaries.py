@@ -68,12 +68,14 @@ class Desk:
         return {item: FILES[self.view.paths[item]].encode() for item in items}
 
     async def offer(self, dollars: float = 1.0) -> summarise.Offer:
-        return await summarise.offer(
-            self.view, self.held, self.batches, self.contents, from_dollars(dollars), self.pace()
-        )
+        return await self.offer_with(None, dollars)
+
+    async def offer_with(self, embedder: VoyageEmbedder | None, dollars: float = 1.0) -> summarise.Offer:
+        makers = summarise.Makers(self.batches, embedder)
+        return await summarise.offer(self.view, self.held, makers, self.contents, from_dollars(dollars), self.pace())
 
     async def run(self, offer: summarise.Offer, embedder: VoyageEmbedder | None = None) -> summarise.Done:
-        return await summarise.run(self.held, self.batches, embedder, offer, pace=self.pace())
+        return await summarise.run(self.held, summarise.Makers(self.batches, embedder), offer, pace=self.pace())
 
     def pace(self) -> summarise.Pace:
         """Instead of sleeping, the stand-in's clock is set forward."""
@@ -128,7 +130,9 @@ async def test_a_run_that_was_stopped_collects_its_batch_and_pays_once(desk: Des
         raise Stopped
 
     with pytest.raises(Stopped):
-        await summarise.run(desk.held, desk.batches, None, await desk.offer(), pace=summarise.Pace(stop))
+        await summarise.run(
+            desk.held, summarise.Makers(desk.batches, None), await desk.offer(), pace=summarise.Pace(stop)
+        )
     offer = await desk.offer()
     assert (offer.under_way, offer.questions) == (1, ())
     done = await desk.run(offer)
@@ -153,7 +157,7 @@ async def test_a_batch_whose_id_was_never_heard_is_found_again_and_not_sent_twic
     dying = Crashing(api_key=desk.endpoint.api_key, base_url=desk.endpoint.url, prices=PriceBook.load())
     dying.arrives = arrives
     with pytest.raises(Transient):
-        await summarise.run(desk.held, dying, None, await desk.offer(), pace=desk.pace())
+        await summarise.run(desk.held, summarise.Makers(dying, None), await desk.offer(), pace=desk.pace())
     await dying.aclose()
     offer = await desk.offer()
     assert (offer.under_way, offer.questions) == (1, ())
@@ -185,7 +189,7 @@ async def test_a_batch_that_the_service_forgot_is_offered_anew(desk: Desk) -> No
 async def test_a_key_that_is_refused_is_one_sentence(desk: Desk) -> None:
     stranger = AnthropicBatches(api_key="wrong", base_url=desk.endpoint.url, prices=PriceBook.load())
     with pytest.raises(UserError, match="does not take the batch"):
-        await summarise.run(desk.held, stranger, None, await desk.offer(), pace=desk.pace())
+        await summarise.run(desk.held, summarise.Makers(stranger, None), await desk.offer(), pace=desk.pace())
     await stranger.aclose()
 
 
@@ -233,7 +237,7 @@ async def test_a_service_that_falters_while_answers_are_waited_for_costs_only_ti
             desk.endpoint.state.faults.add(faltering[0])
 
     pace = summarise.Pace(sleep, desk.endpoint.state.clock.now)
-    done = await summarise.run(desk.held, desk.batches, None, offer, pace=pace)
+    done = await summarise.run(desk.held, summarise.Makers(desk.batches, None), offer, pace=pace)
     assert desk.endpoint.state.faults.waiting == []
     assert (done.summaries, len(desk.endpoint.state.batches)) == (2, 1)
 
@@ -249,7 +253,10 @@ async def test_a_batch_that_does_not_end_is_not_waited_for_forever_and_not_sent_
 
     with pytest.raises(Transient, match="have not ended"):
         await summarise.run(
-            desk.held, desk.batches, None, offer, pace=summarise.Pace(sleep, desk.endpoint.state.clock.now)
+            desk.held,
+            summarise.Makers(desk.batches, None),
+            offer,
+            pace=summarise.Pace(sleep, desk.endpoint.state.clock.now),
         )
     assert (await desk.offer()).under_way == 1
 
@@ -286,10 +293,27 @@ async def test_files_of_a_batch_that_expired_or_whose_answers_are_gone_are_offer
         raise TimeoutError
 
     with pytest.raises(TimeoutError):
-        await summarise.run(desk.held, desk.batches, None, await desk.offer(), pace=summarise.Pace(stop))
+        await summarise.run(
+            desk.held, summarise.Makers(desk.batches, None), await desk.offer(), pace=summarise.Pace(stop)
+        )
     (batch,) = desk.endpoint.state.batches.values()
     batch.due = batch.created + (90_000 if after == 86_400 else 60)
     desk.endpoint.state.clock.advance(after)
     done = await desk.run(await desk.offer())
     assert done.summaries == 0
     assert (await desk.run(await desk.offer())).summaries == 2
+
+
+async def test_vectors_are_in_the_offer_and_never_past_the_budget(desk: Desk) -> None:
+    async with voyage.running(voyage.Config()) as vectors:
+        embedder = VoyageEmbedder(vectors.api_key, vectors.url, dimension=256)
+        offer = await desk.offer_with(embedder)
+        assert offer.worst > (await desk.offer()).worst
+        done = await desk.run(offer, embedder)
+        assert (done.vectors, done.spent <= offer.worst) == (2, True)
+        other = replace(embedder, dimension=512)
+        poor = await desk.offer_with(other, done.spent / 1_000_000)
+        assert (poor.vectors, poor.worst, (await desk.run(poor, other)).vectors) == (2, 0, 0)
+        rich = await desk.offer_with(other)
+        again = await desk.run(rich, other)
+        assert (again.vectors, done.spent < again.spent <= done.spent + rich.worst) == (2, True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -29,6 +30,10 @@ class Embedder(Protocol):
     @property
     def space(self) -> bytes:
         """Names what its vectors can be compared with, in a few bytes: those of the same model and dimension."""
+        ...
+
+    def worst(self, texts: Sequence[str]) -> MicroUsd:
+        """The most these can cost. No call is made."""
         ...
 
     async def embed(self, texts: tuple[str, ...], kind: InputType) -> Embeddings:

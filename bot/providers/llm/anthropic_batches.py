@@ -113,6 +113,12 @@ class AnthropicBatches:
         return Answer(given.custom_id, text, cost, "" if text else str(result.message.stop_reason))
 
 
+def _said(error: anthropic.APIStatusError) -> str:
+    """The service's own sentence, where it gave one."""
+    told = error.body.get("error") if isinstance(error.body, dict) else None
+    return str(told["message"]) if isinstance(told, dict) and "message" in told else error.message
+
+
 @contextmanager
 def _explained() -> Iterator[None]:
     try:
@@ -120,7 +126,7 @@ def _explained() -> Iterator[None]:
     except anthropic.APIStatusError as error:
         if error.status_code in _REFUSED:
             raise UserError(
-                f"The model service does not take the batch: {error.message}",
+                f"The model service does not take the batch: {_said(error)}",
                 "Look at the key, the credit and the limits.",
             ) from error
         raise Transient(f"model service: {error.status_code}") from error
