@@ -32,6 +32,12 @@ def repository(root: Path) -> Path:
     return root
 
 
+def test_the_home_may_be_named_from_where_one_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    settings = Settings(home=Path("home"), VOYAGE_API_KEY="")
+    assert index.search(repository(tmp_path / "clone"), TASK, settings)[0].path == "app/limits.py"
+
+
 def test_a_clone_a_bare_repository_and_a_folder_of_the_same_files_answer_alike(tmp_path: Path):
     clone = repository(tmp_path / "clone")
     subprocess.run(["git", "clone", "-q", "--bare", str(clone), str(tmp_path / "bare")], check=True)
