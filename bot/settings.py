@@ -31,7 +31,9 @@ class Settings(BaseSettings):
         env_prefix="PULLWRIGHT_", extra="ignore", env_ignore_empty=True, populate_by_name=True, frozen=True
     )
 
-    home: Annotated[Path, AfterValidator(Path.absolute)] = Field(default_factory=_default_home, description="where the product keeps its data")
+    home: Annotated[Path, AfterValidator(Path.absolute)] = Field(
+        default_factory=_default_home, description="where the product keeps its data"
+    )
     app_id: str = Field(default="", description="the GitHub App's id or client id")
     private_key_file: Path | None = Field(default=None, description="file with the App's private key (PEM)")
     webhook_secret: SecretStr = Field(default=SecretStr(""), description="the App's webhook secret")

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import structlog
-from dbos import DBOS, Queue, SetWorkflowID
+from dbos import DBOS, Queue, SetEnqueueOptions, SetWorkflowID
 
 from bot.domain.ids import DeliveryId
 from bot.providers.journal.port import Journal
@@ -18,7 +18,7 @@ from bot.workflow.values import Values
 log = structlog.get_logger()
 
 _SUMMARISED_AT_ONCE = 10
-"""Repositories whose batches are waited for; each is asked for twice a minute."""
+"""Repositories whose batches are waited for, each by one run at a time, which asks twice a minute."""
 
 
 class Arrivals:
@@ -48,10 +48,16 @@ class Arrivals:
 
     def listen(self, polling: float) -> None:
         """Nobody waits for these queues, and every look at one costs processor time."""
-        for name, at_once in (("onboarding", 1), ("summaries", _SUMMARISED_AT_ONCE)):
-            self._queues[name] = DBOS.register_queue(
-                name, global_concurrency=at_once, polling_interval_sec=10 * polling
-            )
+        rarely = 10 * polling
+        self._queues = {
+            "onboarding": DBOS.register_queue("onboarding", global_concurrency=1, polling_interval_sec=rarely),
+            "summaries": DBOS.register_queue(
+                "summaries",
+                worker_concurrency=_SUMMARISED_AT_ONCE,
+                partition_concurrency=1,
+                polling_interval_sec=rarely,
+            ),
+        }
 
     async def onboard(self, delivery: DeliveryId, arrival: Arrival) -> None:
         """Queue it; the same delivery queues it once."""
@@ -62,7 +68,8 @@ class Arrivals:
         """Queue summaries of what has none, once for each cause; nothing where no money is set aside for them."""
         if self._services.summaries is None:
             return
-        with SetWorkflowID(f"summarise:{arrival.repository}:{cause}"):
+        alone = SetEnqueueOptions(queue_partition_key=str(arrival.repository))
+        with SetWorkflowID(f"summarise:{arrival.repository}:{cause}"), alone:
             await self._queues["summaries"].enqueue_async(self._summarise, self._values.pack(Arrival, arrival))
 
     async def _run(
