@@ -120,10 +120,14 @@ async def run(
         if not await held.begin(sending, own=sent, spent=made.spent):
             break  # somebody else is at it: what is left is offered the next time
         sent.append(await _send(held, batches, questions))
-    before = len(await held.texts())
+    before = await _said(held)
     await _collect(held, batches, progress, pace)
     vectors = await embed(held, makers.embedder, made.budget) if makers.embedder is not None else 0
-    return Done(len(await held.texts()) - before, vectors, await held.spent())
+    return Done(await _said(held) - before, vectors, await held.spent())
+
+
+async def _said(held: Summaries) -> int:
+    return sum(1 for text in (await held.texts()).values() if text)
 
 
 async def _send(held: Summaries, batches: Batches, questions: Sequence[Question]) -> str:
@@ -200,7 +204,8 @@ async def _answers(batches: Batches, batch: str, total: int) -> tuple[Answer, ..
 
 
 async def _keep(held: Summaries, batch: str, answers: Sequence[Answer]) -> None:
-    texts = {answer.key: answer.text[:MOST_SUMMARY] for answer in answers if answer.text}
+    """An answer that was paid for and says nothing is kept as well, so that it is not asked for again."""
+    texts = {answer.key: answer.text[:MOST_SUMMARY] for answer in answers if answer.text or answer.cost}
     await held.collected(batch, texts, MicroUsd(sum(answer.cost for answer in answers)))
 
 

@@ -42,16 +42,23 @@ FILES = {
 class Brain:
     """Answers by what the prompt names."""
 
+    silent = False
+
     def answer(self, request: BrainRequest) -> BrainAnswer:
+        if self.silent:
+            return BrainAnswer((Text(" "),))
         asked = str(request.messages)
         return BrainAnswer(
             (Text("Refunds money to customers." if "app/a.py" in asked else "Paints the sky with colours."),)
         )
 
 
+BRAIN = Brain()
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def endpoint() -> AsyncIterator[Endpoint]:
-    async with running(Config(brain=Brain(), first_byte=0.0, batch_seconds=60.0)) as endpoint:
+    async with running(Config(brain=BRAIN, first_byte=0.0, batch_seconds=60.0)) as endpoint:
         yield endpoint
 
 
@@ -317,3 +324,16 @@ async def test_vectors_are_in_the_offer_and_never_past_the_budget(desk: Desk) ->
         rich = await desk.offer_with(other)
         again = await desk.run(rich, other)
         assert (again.vectors, done.spent < again.spent <= done.spent + rich.worst) == (2, True)
+
+
+async def test_an_answer_that_says_nothing_is_paid_for_once(desk: Desk) -> None:
+    async with voyage.running(voyage.Config()) as vectors:
+        embedder = VoyageEmbedder(vectors.api_key, vectors.url, dimension=256)
+        BRAIN.silent = True
+        try:
+            done = await desk.run(await desk.offer_with(embedder), embedder)
+        finally:
+            BRAIN.silent = False
+        offer = await desk.offer_with(embedder)
+        assert (done.summaries, done.vectors, done.spent > 0) == (0, 0, True)
+        assert (offer.missing, offer.vectors) == (0, 0)

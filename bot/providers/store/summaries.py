@@ -47,7 +47,7 @@ class Account:
 async def accounts(database: Database) -> tuple[Account, ...]:
     """Of every repository that has some, or paid for some."""
     counts: dict[str, Select[int, int]] = {
-        "summaries": _by_repository(SUMMARIES, func.count()),
+        "summaries": _by_repository(SUMMARIES, func.count()).where(SUMMARIES.c.text != ""),
         "embedded": _by_repository(SUMMARIES, func.count()).where(SUMMARIES.c.vector != b""),
         "under_way": _by_repository(SUMMARY_BATCHES, func.count()),
         "spent": _by_repository(SUMMARY_COSTS, func.sum(SUMMARY_COSTS.c.micros)),
@@ -84,7 +84,7 @@ class SqlSummaries:
         self._of_batches = SUMMARY_BATCHES.c.repository_id == repository
 
     async def texts(self) -> Mapping[str, str]:
-        """Every summary by its key."""
+        """Every summary by its key; nothing for what a model had nothing to say of."""
         query = select(SUMMARIES.c.key, SUMMARIES.c.text).where(self._of_files)
         return {key: text for key, text in await self._database.read(lambda c: c.execute(query).all())}  # noqa: C416
 
@@ -97,7 +97,7 @@ class SqlSummaries:
     async def without_vector(self, space: bytes) -> tuple[tuple[str, str], ...]:
         """Key and text of summaries that are not embedded in this space yet, in order."""
         query = select(SUMMARIES.c.key, SUMMARIES.c.text).where(
-            self._of_files, or_(SUMMARIES.c.vector == b"", _space() != space)
+            self._of_files, SUMMARIES.c.text != "", or_(SUMMARIES.c.vector == b"", _space() != space)
         )
         rows = await self._database.read(lambda c: c.execute(query.order_by(SUMMARIES.c.key)).all())
         return tuple((key, text) for key, text in rows)
