@@ -240,7 +240,9 @@ def index(
     summaries: Annotated[
         bool, typer.Option("--summaries", help="Also summarise files by a model; the cost is shown first.")
     ] = False,
-    budget: Annotated[float, typer.Option(help="Dollars that the summaries of DIR may cost in all.", min=0)] = 5.0,
+    budget: Annotated[
+        float, typer.Option(help="Dollars that the summaries of DIR may cost in all.", min=0, max=1_000_000)
+    ] = 5.0,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask before spending.")] = False,
 ) -> None:
     """Build the index of DIR, or bring it up to date."""
@@ -263,14 +265,18 @@ def search(
     query: Query,
     most: Annotated[int, typer.Option("-k", help="How many files at most.", min=1)] = 10,
     as_json: Json = False,
-    paths: Annotated[bool, typer.Option("--paths", help="Print bare paths, best first.")] = False,
+    paths: Annotated[
+        bool, typer.Option("--paths", help="Print bare paths, best first; odd ones in quotes, as git does.")
+    ] = False,
+    nul: Annotated[bool, typer.Option("-z", help="Print bare paths as they are, each ended by NUL.")] = False,
 ) -> None:
     """Rank the files of DIR by how near they are to a task, with reasons."""
     from bot.commands import index as command
     from bot.settings import load
 
-    ranked = command.search(directory, command.query_of(query), load())
-    _announce(command.told_ranking(ranked[:most], as_json=as_json, paths=paths))
+    ranked = command.search(directory, command.query_of(query), load())[:most]
+    told = command.told_ranking(ranked, as_json=as_json, paths=paths).encode()
+    sys.stdout.buffer.write(command.bare_paths(ranked) if nul else told)
 
 
 @app.command()
@@ -285,7 +291,7 @@ def context(
     from bot.settings import load
 
     found = command.context(directory, command.query_of(query), tokens, load())
-    _announce(command.told_context(found, as_json=as_json))
+    _announce(command.told_context(found, as_json=as_json, terminal=sys.stdout.isatty()))
 
 
 @app.command()
@@ -308,15 +314,16 @@ def costs(
     vendors: Annotated[bool, typer.Option("--vendors", help="Price the same tokens on other vendors' terms.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Show what tasks cost, call by call with --json, from the ledger."""
+    """Show what tasks cost, call by call with --json, from the ledger, and what summaries of files cost."""
     import asyncio
 
-    from bot.commands.costs import costs as read
-    from bot.commands.costs import render
+    from bot.commands import costs as command
     from bot.settings import load
 
-    calls = asyncio.run(read(load(), task, limit))
-    _announce(render(calls, as_json=as_json, vendors=vendors))
+    settings = load()
+    calls = asyncio.run(command.costs(settings, task, limit))
+    summaries = asyncio.run(command.of_summaries(settings)) if task is None else ()
+    _announce(command.render(calls, as_json=as_json, vendors=vendors, summaries=summaries))
 
 
 Policies = Annotated[Path | None, typer.Option("--policies", help="Directory; default the configured one.")]

@@ -8,7 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import AfterValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from bot.domain.errors import UserError
@@ -31,7 +31,9 @@ class Settings(BaseSettings):
         env_prefix="PULLWRIGHT_", extra="ignore", env_ignore_empty=True, populate_by_name=True, frozen=True
     )
 
-    home: Path = Field(default_factory=_default_home, description="where the product keeps its data")
+    home: Annotated[Path, AfterValidator(Path.absolute)] = Field(
+        default_factory=_default_home, description="where the product keeps its data"
+    )
     app_id: str = Field(default="", description="the GitHub App's id or client id")
     private_key_file: Path | None = Field(default=None, description="file with the App's private key (PEM)")
     webhook_secret: SecretStr = Field(default=SecretStr(""), description="the App's webhook secret")

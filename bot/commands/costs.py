@@ -12,6 +12,7 @@ from bot.domain.spending import Usage
 from bot.providers.llm.pricing import PriceBook, cost
 from bot.providers.store.ledger import LedgerRow
 from bot.providers.store.sql import open_store
+from bot.providers.store.summaries import Account
 from bot.settings import Settings
 
 
@@ -38,6 +39,17 @@ async def costs(settings: Settings, task: str | None, limit: int) -> tuple[CallC
             f"The ledger knows nothing of {task}.", "`pullwright costs` without a task lists the newest ones."
         )
     return tuple(_call(name, row) for name, rows in found for row in rows)
+
+
+async def of_summaries(settings: Settings) -> tuple[Account, ...]:
+    """What summaries of files have cost, by repository."""
+    if settings.untouched():
+        return ()
+    store = open_store(settings.database())
+    try:
+        return await store.summary_accounts()
+    finally:
+        store.close()
 
 
 async def _rows(settings: Settings, task: str | None, limit: int) -> list[tuple[str, tuple[LedgerRow, ...]]]:
@@ -73,8 +85,8 @@ def repriced(calls: Sequence[CallCost], book: PriceBook) -> Mapping[str, MicroUs
     }
 
 
-def render(calls: Sequence[CallCost], *, as_json: bool, vendors: bool) -> str:
-    """The report: a line a task, then the total; or all of it as one JSON object."""
+def render(calls: Sequence[CallCost], *, as_json: bool, vendors: bool, summaries: Sequence[Account] = ()) -> str:
+    """The report: a line a task, then the total, then summaries of files; or all of it as one JSON object."""
     book = PriceBook.load()
     others = repriced(calls, book) if vendors else {}
     total = MicroUsd(sum(call.micro_usd for call in calls))
@@ -82,12 +94,11 @@ def render(calls: Sequence[CallCost], *, as_json: bool, vendors: bool) -> str:
         document = {
             "calls": [{**asdict(call), "cost_usd": dollars(call.micro_usd)} for call in calls],
             "cost_usd": dollars(total),
+            "summaries": [{**asdict(one), "cost_usd": dollars(one.spent)} for one in summaries],
             "vendors": {model: dollars(amount) for model, amount in others.items()},
         }
         return json.dumps(document)
-    if not calls:
-        return "No task has cost anything yet."
-    lines = []
+    lines = [] if calls else ["No task has cost anything yet."]
     for task in dict.fromkeys(call.task for call in calls):
         mine = [call for call in calls if call.task == task]
         prompt = sum(call.usage.prompt for call in mine)
@@ -95,6 +106,13 @@ def render(calls: Sequence[CallCost], *, as_json: bool, vendors: bool) -> str:
         hit = f"{read / prompt:.0%}" if prompt else "–"
         spent = MicroUsd(sum(call.micro_usd for call in mine))
         lines.append(f"{task}  {show(spent)}  {len(mine)} attempts  {prompt:,} tokens in ({hit} from cache)")
-    lines.append(f"total  {show(total)}")
+    if calls:
+        lines.append(f"total  {show(total)}")
     lines += [f"on {model}'s terms  {show(amount)}" for model, amount in others.items()]
+    lines += [_summary_line(one) for one in summaries]
     return "\n".join(lines)
+
+
+def _summary_line(one: Account) -> str:
+    waiting = f", {one.under_way} batches under way" if one.under_way else ""
+    return f"summaries of repository {one.repository}  {show(one.spent)}  {one.summaries:,} files, {one.embedded:,} embedded{waiting}"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -19,6 +20,7 @@ from bot.custody.digest import is_clone
 from bot.custody.faults import LineFault
 from bot.custody.git import GitError
 from bot.custody.mirror import Mirror
+from bot.custody.raw import octets, quoted
 from bot.domain.errors import UserError
 from bot.domain.ids import RepositoryId, TreeId
 from bot.retrieval import index as indexing
@@ -33,6 +35,7 @@ from bot.retrieval.store import Store
 from bot.settings import Settings
 
 LONGEST_QUERY = 1_000_000
+_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,24 +174,28 @@ def told_report(report: Report, *, as_json: bool) -> str:
     return f"{report.files:,} files, {report.read:,} read now." + (f" By name only: {left}." if left else "")
 
 
-def told_ranking(ranked: tuple[Ranked, ...], *, as_json: bool, paths: bool) -> str:
-    """For `search`."""
+def told_ranking(ranked: Sequence[Ranked], *, as_json: bool, paths: bool) -> str:
+    """For `search`; each path on one line, as git quotes them."""
     if as_json:
-        return json.dumps([{"path": _shown(r.path), "score": r.score, "why": list(r.why)} for r in ranked])
+        return json.dumps([{"path": _text(r.path), "score": r.score, "why": list(r.why)} for r in ranked]) + "\n"
     if paths:
-        return "\n".join(_shown(r.path) for r in ranked)
-    return (
-        "\n".join(f"{r.score:7.3f}  {_shown(r.path)}\n         {'; '.join(r.why)}" for r in ranked) or "Nothing found."
-    )
+        return "".join(f"{quoted(r.path)}\n" for r in ranked)
+    lines = (f"{r.score:7.3f}  {quoted(r.path)}\n         {'; '.join(r.why)}\n" for r in ranked)
+    return "".join(lines) or "Nothing found.\n"
 
 
-def told_context(found: Context, *, as_json: bool) -> str:
-    """For `context`."""
-    if not as_json:
-        return _shown(found.text)
-    return json.dumps([{"path": _shown(part.path), "first": part.first, "last": part.last} for part in found.parts])
+def bare_paths(ranked: Sequence[Ranked]) -> bytes:
+    """For `search -z`: the paths as they are, each ended by NUL."""
+    return b"".join(octets(r.path) + b"\0" for r in ranked)
 
 
-def _shown(text: str) -> str:
-    """A path that is no UTF-8 is shown with replacements."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+def told_context(found: Context, *, as_json: bool, terminal: bool) -> str:
+    """For `context`: to the byte what a model sees; in a terminal what would steer it is shown instead of obeyed."""
+    if as_json:
+        return json.dumps([{"path": _text(part.path), "first": part.first, "last": part.last} for part in found.parts])
+    return _STEERING.sub(lambda found: f"\\x{ord(found[0]):02x}", found.text) if terminal else found.text
+
+
+def _text(path: str) -> str:
+    """A path in JSON; bytes that are no UTF-8 are replaced."""
+    return octets(path).decode("utf-8", "replace")

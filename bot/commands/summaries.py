@@ -16,9 +16,10 @@ from bot.domain.errors import Transient, UserError
 from bot.domain.ids import BlobId
 from bot.domain.money import MicroUsd, dollars, from_dollars, show
 from bot.providers.store.sql import open_store
+from bot.retrieval import disk, service, summarise
 from bot.retrieval import index as indexing
-from bot.retrieval import service, summarise
 from bot.retrieval.build import Progress
+from bot.retrieval.extract import LARGEST
 from bot.retrieval.store import Store
 from bot.retrieval.summarise import Contents, Done, Offer
 from bot.retrieval.view import View
@@ -41,7 +42,10 @@ def run(place: Place, settings: Settings, budget: float, *, yes: bool, as_json: 
 
     def agreed(offer: Offer) -> bool:
         typer.echo(told_offer(offer), err=True)
-        return yes or typer.confirm("Go on?", err=True)
+        try:
+            return yes or typer.confirm("Go on?", err=True)
+        except typer.Abort:
+            raise UserError("Nobody said whether to go on; nothing was submitted.", "`--yes` does not ask.") from None
 
     return told(make(place, settings, from_dollars(budget), agreed), as_json=as_json)
 
@@ -60,20 +64,20 @@ def make(place: Place, settings: Settings, budget: MicroUsd, agreed: Agreed) -> 
 
 
 async def _made(place: Place, settings: Settings, budget: MicroUsd, agreed: Agreed, watch: Progress) -> Summarised:
-    batches = wiring.summaries(settings)
+    makers = summarise.Makers(wiring.summaries(settings), wiring.embedder(settings))
     settings.home.mkdir(parents=True, exist_ok=True)
     kept = open_store(settings.database())
     store, view, contents = await _opened(place)
     held = kept.summaries(place.number)
     try:
-        offer = await summarise.offer(view, held, batches, contents, budget)
-        if (offer.questions or offer.under_way) and not agreed(offer):
+        offer = await summarise.offer(view, held, makers, contents, budget)
+        if (offer.worst or offer.under_way) and not agreed(offer):
             return Summarised(offer, None)
-        return Summarised(offer, await summarise.run(held, batches, wiring.embedder(settings), offer, progress=watch))
+        return Summarised(offer, await summarise.run(held, makers, offer, progress=watch))
     finally:
         store.close()
         kept.close()
-        await batches.aclose()
+        await makers.batches.aclose()
 
 
 async def _opened(place: Place) -> tuple[Store, View, Contents]:
@@ -98,7 +102,7 @@ async def _opened(place: Place) -> tuple[Store, View, Contents]:
 
 def _read(path: Path) -> bytes | None:
     try:
-        return path.read_bytes()
+        return disk.read(str(path), LARGEST)
     except OSError:
         return None
 
@@ -108,8 +112,9 @@ def told_offer(offer: Offer) -> str:
     if offer.under_way:
         return f"{offer.under_way} batches are under way; they are collected first. Nothing new is submitted now."
     left = offer.missing - len(offer.questions)
-    beyond = f" {left:,} more are beyond the budget." if left else ""
-    return f"{len(offer.questions):,} files without a summary; at most {show(offer.worst)}, in batches at half price.{beyond}"
+    beyond = f" {left:,} more files are beyond the budget." if left else ""
+    bare = f" and {offer.vectors:,} summaries without a vector" if offer.vectors else ""
+    return f"{len(offer.questions):,} files without a summary{bare}; at most {show(offer.worst)}, in batches at half price.{beyond}"
 
 
 def told(made: Summarised, *, as_json: bool) -> str:

@@ -13,6 +13,7 @@ from bot.domain.ids import BlobId
 
 _ABSENT = "000000"
 _BLOB = 3
+_ESCAPES = dict(zip('\a\b\t\n\v\f\r"\\', (rf"\{name}" for name in 'abtnvfr"\\'), strict=True))
 
 
 def text(path: bytes) -> str:
@@ -23,6 +24,20 @@ def text(path: bytes) -> str:
 def octets(path: str) -> bytes:
     """The bytes of a path that `text` made."""
     return path.encode("utf-8", "surrogateescape")
+
+
+def quoted(path: str) -> str:
+    """A path on one line, as git prints it with `core.quotePath=false`: in quotes with escapes when it holds a quote, a backslash, a
+    byte that is no UTF-8, or what nobody sees (line breaks, terminal escapes, marks of direction)."""
+    if path.isprintable() and '"' not in path and "\\" not in path:
+        return path
+    return '"' + "".join([_shown(letter) for letter in path]) + '"'
+
+
+def _shown(letter: str) -> str:
+    if letter in _ESCAPES:
+        return _ESCAPES[letter]
+    return letter if letter.isprintable() else "".join([f"\\{byte:03o}" for byte in octets(letter)])
 
 
 def blob_id(data: bytes) -> BlobId:

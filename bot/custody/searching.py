@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import dataclass
 
 from bot.custody import raw
@@ -15,6 +16,7 @@ MOST_BYTES = 2_000_000
 MOST_OF_A_FILE = 200
 SECONDS = 20.0
 _NO_MATCH = 1
+_HIT = re.compile(rb"([^\0]+)\0(\d+)\0([^\n]*)\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +63,9 @@ async def _bounded(stream: asyncio.StreamReader) -> bytes:
 
 
 def _hits(found: bytes) -> tuple[Hit, ...]:
-    """Reads `tree:path NUL line NUL text` lines."""
+    """Reads `tree:path NUL line NUL text` lines; a path may hold a line break. The last one may be cut anywhere."""
     hits = []
-    for line in found.split(b"\n"):
-        named, _, rest = line.partition(b"\0")
-        number, _, text = rest.partition(b"\0")
+    for named, number, text in _HIT.findall(found):
         _, _, path = named.partition(b":")
-        if path and number.isdigit():
-            hits.append(Hit(raw.text(path), int(number), text.decode("utf-8", "replace")))
+        hits.append(Hit(raw.text(path), int(number), text.decode("utf-8", "replace")))
     return tuple(hits)

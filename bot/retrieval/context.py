@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from bot.custody.raw import quoted
 from bot.retrieval import signals
 from bot.retrieval.catalogue import Floats
 from bot.retrieval.chunks import Chunks
@@ -130,7 +131,7 @@ def _chosen(made: Plan, lines: Mapping[int, Sequence[str]], room: int) -> dict[i
     offers.sort()
     chosen: dict[int, list[Span]] = {}
     for _, _, first, last, item, cost in offers:
-        needed = cost + (0 if item in chosen else size_of(made.view.items[item].path) + 30)
+        needed = cost + (0 if item in chosen else size_of(quoted(made.view.items[item].path)) + 30)
         if needed <= room:
             room -= needed
             chosen.setdefault(item, []).append((first, last))
@@ -152,7 +153,7 @@ def _joined(spans: list[Span]) -> list[Span]:
 
 
 def _part_block(made: Plan, item: int, spans: Sequence[Span], lines: Sequence[str]) -> str:
-    shown = [f"### {made.view.items[item].path} ({len(lines)} lines)"]
+    shown = [f"### {quoted(made.view.items[item].path)} ({len(lines)} lines)"]
     for number, (first, last) in enumerate(spans):
         if number or first > 1:
             shown.append("…")
@@ -164,7 +165,7 @@ def _outline_blocks(made: Plan, outlines: Mapping[int, Sequence[Definition]], ro
     blocks: list[str] = []
     for candidate in made.found[:OUTLINED]:
         item = made.view.items[candidate.item]
-        head = f"{item.path} ({item.lines} lines)"
+        head = f"{quoted(item.path)} ({item.lines} lines)"
         block = "\n".join([head, *(_outline_line(one) for one in _main(outlines[candidate.item]))])
         if size_of(block) + 2 > room:
             block = head

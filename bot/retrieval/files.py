@@ -6,18 +6,22 @@ import hashlib
 import operator
 import os
 import stat
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from bot.custody import raw
 from bot.domain.change import FileMode, TreeEntry
+from bot.retrieval import disk
 from bot.retrieval.extract import LARGEST
 from bot.retrieval.languages import language_of
 
 NOT_WALKED = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", ".tox", ".mypy_cache", ".idea"})
 MOST_FILES = 300_000
 _UNREAD = {FileMode.SYMLINK: "link", FileMode.GITLINK: "submodule"}
+_SETTLING_NS = 2_000_000_000
+"""Two changes so near to each other may have the same time on some file systems."""
 _PATH = operator.attrgetter("path")
 
 Stamp = tuple[int, int, int, str]
@@ -62,12 +66,15 @@ def of_folder(root: Path, known: Mapping[str, Stamp]) -> Listing:
     files: list[File] = []
     stamps: dict[str, Stamp] = {}
     left_out: dict[str, int] = {}
+    settled = time.time_ns() - _SETTLING_NS
     for path, entry in _walk(str(root), left_out):
         if len(files) >= MOST_FILES:
             left_out["beyond the limit of files"] = left_out.get("beyond the limit of files", 0) + 1
             continue
         try:
-            file, stamp = _looked_at(path, entry, known.get(path))
+            file, stamp = _looked_at(path, entry, known.get(path), settled)
+        except FileNotFoundError:  # gone since its folder was read
+            continue
         except OSError:
             left_out["unreadable"] = left_out.get("unreadable", 0) + 1
             continue
@@ -96,7 +103,8 @@ def _walk(root: str, left_out: dict[str, int]) -> Iterator[tuple[str, os.DirEntr
             yield inside + entry.name, entry
 
 
-def _looked_at(path: str, entry: os.DirEntry[str], known: Stamp | None) -> tuple[File, Stamp | None]:
+def _looked_at(path: str, entry: os.DirEntry[str], known: Stamp | None, settled: int) -> tuple[File, Stamp | None]:
+    """A stamp is only given for what was last changed before `settled`: a later change may have the same."""
     status = entry.stat(follow_symlinks=False)
     size = status.st_size
     if not stat.S_ISREG(status.st_mode):
@@ -107,9 +115,11 @@ def _looked_at(path: str, entry: os.DirEntry[str], known: Stamp | None) -> tuple
     seen = (size, status.st_mtime_ns, status.st_ino)
     if known is not None and known[:3] == seen:
         return File(path, known[3], size=size), known
-    with Path(entry.path).open("rb", buffering=0) as opened:
-        oid = raw.blob_id(opened.readall())
-    return File(path, oid, size=size), (*seen, oid)
+    data = disk.read(entry.path, LARGEST + 1)
+    if len(data) > LARGEST:
+        return File(path, _stand_in("large", path, len(data)), "large", len(data)), None
+    oid = raw.blob_id(data)
+    return File(path, oid, size=size), (*seen, oid) if status.st_mtime_ns < settled else None
 
 
 def _stand_in(state: str, path: str, size: int) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from bot.custody.raw import quoted
+
 BYTES_PER_TOKEN = 3
 """The estimator's ruler: real code has a little more than three bytes in a token."""
 
@@ -16,8 +18,7 @@ def overview(paths: Iterable[str], tokens: int) -> str:
 
 def directories(paths: list[str], room: int) -> str:
     """As `overview`, with the room in bytes."""
-    listing = "\n".join(paths)
-    if size_of(listing) <= room:
+    if size_of("\n".join(paths)) <= room and size_of(listing := "\n".join(map(quoted, paths))) <= room:
         return listing
     counts: Counter[str] = Counter()
     for path in paths:
@@ -26,7 +27,7 @@ def directories(paths: list[str], room: int) -> str:
             counts["/".join(parts[:depth]) + "/" if depth else "./"] += 1
     lines, left = [], room
     for directory, count in sorted(counts.items(), key=lambda item: (item[0].count("/"), item[0])):
-        line = f"{directory} {count} files"
+        line = f"{quoted(directory)} {count} {'file' if count == 1 else 'files'}"
         left -= size_of(line) + 1
         if left < 0:
             break
@@ -35,5 +36,5 @@ def directories(paths: list[str], room: int) -> str:
 
 
 def size_of(text: str) -> int:
-    """Bytes that the text takes; a path that is no UTF-8 counts as it will be shown."""
+    """Bytes that the text takes."""
     return len(text.encode("utf-8", "replace"))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bot.retrieval import chunks, words
+from bot.custody.raw import blob_id
+from bot.retrieval import chunks, disk, words
 from bot.retrieval.definition import Definition
 from bot.retrieval.extract import LARGEST, Extract, extract
 from bot.retrieval.postings import Hashes, Ints, Inverted, inverted, places, summed
@@ -89,8 +89,9 @@ def _vocabulary() -> Vocabulary:
 
 
 def build(sources: Sequence[Source]) -> Segment:
-    """Reads every source; the same sources give the same segment."""
+    """Reads every source that still is what it was when it was listed; the same sources give the same segment."""
     vocabulary = _vocabulary()
+    sources = [there for source in sources if (there := _loaded(source)) is not None]
     found = [_read(source) for source in sources]
     counted = _passages(found, vocabulary)
     cuts = [0, *np.cumsum([len(one.passages) for one in found]).tolist()]
@@ -117,21 +118,20 @@ def _read(source: Source) -> Extract:
     if source.state:
         return Extract(source.language, source.state, source.size)
     try:
-        return extract(_bytes(source), source.language)
-    except (
-        ValueError,
-        RuntimeError,
-        MemoryError,
-        OSError,
-    ):  # costs this file only: it is gone, or did what nothing should
+        return extract(source.data, source.language)
+    except (ValueError, RuntimeError, MemoryError):  # costs this file only: it did what nothing should
         return Extract(source.language, "failed", source.size or len(source.data))
 
 
-def _bytes(source: Source) -> bytes:
-    if not source.path:
-        return source.data
-    with Path(source.path).open("rb", buffering=0) as opened:
-        return opened.read(LARGEST + 1)
+def _loaded(source: Source) -> Source | None:
+    """With its bytes; None when the file was changed since or is gone: other bytes must not be known by this id."""
+    if not source.path or source.state:
+        return source
+    try:
+        data = disk.read(source.path, LARGEST + 1)
+    except OSError:
+        return None
+    return replace(source, data=data) if blob_id(data) == source.oid else None
 
 
 def _passages(found: Sequence[Extract], vocabulary: Vocabulary) -> _Counted:

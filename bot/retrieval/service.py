@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,10 +12,11 @@ from bot.domain.errors import Transient, UserError
 from bot.domain.ids import BlobId, TreeId
 from bot.providers.embedding.port import Embedder, InputType
 from bot.providers.store.port import Summaries
-from bot.retrieval import context
+from bot.retrieval import context, disk
 from bot.retrieval.build import Progress, silent
 from bot.retrieval.catalogue import Floats
 from bot.retrieval.context import Context
+from bot.retrieval.extract import LARGEST
 from bot.retrieval.index import index_folder, index_tree
 from bot.retrieval.rank import Ranked, rank
 from bot.retrieval.store import Store
@@ -82,7 +84,7 @@ async def meaning_of(view: View, query: str, meaning: Meaning | None) -> Floats 
         return None
     try:
         async with asyncio.timeout(EMBEDDING_SECONDS):
-            vectors = await meaning.summaries.vectors()
+            vectors = await meaning.summaries.vectors(meaning.embedder.space)
             if not vectors:
                 return None
             asked = await meaning.embedder.embed((query[:MOST_EMBEDDED],), InputType.QUERY)
@@ -109,10 +111,8 @@ def context_of_folder(
         contents: dict[int, bytes] = {}
         for item in made.wanted:
             if view.items[item].state in READABLE:
-                try:
-                    contents[item] = (root / view.items[item].path).read_bytes()
-                except OSError:
-                    continue
+                with suppress(OSError):
+                    contents[item] = disk.read(f"{root}/{view.items[item].path}", LARGEST)
         return context.compose(made, contents, tokens)
     finally:
         store.close()

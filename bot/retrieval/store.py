@@ -152,8 +152,11 @@ class Store:
                     self._db.execute("ROLLBACK")
 
     def add(self, segment: Segment) -> None:
-        """Write the blobs that are not there yet; numbers of the others stay unused."""
+        """Write the blobs that are not there yet; numbers of the others stay unused. Nothing is written when all are there."""
         with self._writing() as db:
+            known = self.documents(row.oid for row in segment.rows)
+            if all((row.oid, row.language) in known for row in segment.rows):
+                return
             (first,) = db.execute("SELECT COALESCE(MAX(first + documents), 1) FROM segment").fetchone()
             db.executemany(
                 "INSERT OR IGNORE INTO blob VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import sqlite3
-from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import Future
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import structlog
-from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, Queue, SetEnqueueOptions, SetWorkflowID
+from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetEnqueueOptions, SetWorkflowID
 from dbos import error as dbos_error
 
 from bot.domain.ids import DeliveryId, TaskId
@@ -21,10 +19,11 @@ from bot.domain.task import Ending, TaskSpec
 from bot.providers.forge.port import Forges
 from bot.providers.store.port import Delivery
 from bot.workflow import intake, missed, review, segments, task, texts
+from bot.workflow.arrivals import Arrivals
 from bot.workflow.conductor import DbosConductor
 from bot.workflow.context import TaskContext
 from bot.workflow.journal import DbosJournal, TaskEnded
-from bot.workflow.onboarding import Arrival, onboard
+from bot.workflow.queues import Queues
 from bot.workflow.reception import Reception
 from bot.workflow.records import (
     Adopted,
@@ -82,7 +81,8 @@ class Engine:
         self._services = services
         self._settings = settings
         self._values = Values(services.home / "values")
-        self._queues: Future[Mapping[str, Queue]] = Future()
+        self._queues = Queues()
+        self._arrivals = Arrivals(services, self._values, self._queues)
         self._reception = Reception(services, desk, self._queue_delivery)
 
     # life
@@ -101,12 +101,11 @@ class Engine:
         }
         DBOS(config=config)
         self._register()
+        self._arrivals.register()
         DBOS.launch()
         polling = self._settings.polling_seconds
         queues = {
             "intake": DBOS.register_queue("intake", global_concurrency=20, polling_interval_sec=polling),
-            # Nobody waits for it, and every look at a queue costs processor time.
-            "onboarding": DBOS.register_queue("onboarding", global_concurrency=1, polling_interval_sec=10 * polling),
             "tasks": DBOS.register_queue("tasks", polling_interval_sec=polling),
             "work": DBOS.register_queue(
                 "work",
@@ -115,7 +114,7 @@ class Engine:
                 polling_interval_sec=polling,
             ),
         }
-        self._queues.set_result(queues)
+        self._queues.open(queues | self._arrivals.queues(polling))
 
     def close(self) -> None:
         """Stop; what runs stays recoverable, so that it is cut off is nothing to warn of."""
@@ -144,12 +143,8 @@ class Engine:
         """Ask GitHub for the deliveries that met nobody while nothing served; how many."""
         return await missed.recover(self._services.hook_log, self._services.deliveries)
 
-    async def _queue(self, name: str) -> Queue:
-        """Only a launched engine can register queues, and launching it begins to recover workflows: they wait for it here."""
-        return (await asyncio.shield(asyncio.wrap_future(self._queues)))[name]
-
     async def _queue_delivery(self, delivery: DeliveryId, attempt: int = 0) -> None:
-        queue = await self._queue("intake")
+        queue = await self._queues.named("intake")
         with SetWorkflowID(_route_id(delivery, attempt)):
             await queue.enqueue_async(self._route, str(delivery))
 
@@ -177,16 +172,17 @@ class Engine:
                 return None
 
             journal = DbosJournal(self._values, no_guard)
-            post = intake.Post(start=self._start_task, send=self._send, onboard=self._start_onboarding)
+            post = intake.Post(
+                start=self._start_task,
+                send=self._send,
+                onboard=self._arrivals.onboard,
+                summarise=self._arrivals.summarise,
+            )
             try:
                 return await intake.route(DeliveryId(delivery), services=self._services, journal=journal, post=post)
             except TaskEnded as end:
                 log.warning("delivery not carried out", delivery=delivery, reason=end.ending.reason)
                 return f"failed: {end.ending.reason}"
-
-        @DBOS.workflow(name="onboard")
-        async def onboarding(packed: Any) -> str:
-            return await self._run_onboarding(self._values.unpack(Arrival, packed))
 
         @DBOS.workflow(name="task", max_recovery_attempts=None)
         async def task_workflow(packed: Any) -> str:
@@ -207,32 +203,13 @@ class Engine:
             return await self._run_segment(self._values.unpack(TaskSpec, packed), name, order)
 
         self._route = route
-        self._onboard = onboarding
         self._task = task_workflow
         self._segment = segment
 
     async def _start_task(self, spec: TaskSpec) -> None:
-        queue = await self._queue("tasks")
+        queue = await self._queues.named("tasks")
         with SetWorkflowID(spec.id):
             await queue.enqueue_async(self._task, self._values.pack(TaskSpec, spec))
-
-    async def _start_onboarding(self, delivery: DeliveryId, arrival: Arrival) -> None:
-        queue = await self._queue("onboarding")
-        with SetWorkflowID(f"onboard:{arrival.repository}:{delivery}"):
-            await queue.enqueue_async(self._onboard, self._values.pack(Arrival, arrival))
-
-    async def _run_onboarding(self, arrival: Arrival) -> str:
-        """Nothing hangs on it: what fails is said in the log, and the first task indexes for itself."""
-
-        async def no_guard() -> None:
-            return None
-
-        try:
-            note = await onboard(arrival, self._services, DbosJournal(self._values, no_guard))
-        except TaskEnded as end:
-            note = f"failed: {end.ending.reason}"
-        log.info("onboarded", repository=arrival.repository, note=note)
-        return note
 
     async def _send(self, task_id: TaskId, envelope: Envelope) -> None:
         packed = self._values.pack(Envelope, envelope)
@@ -268,7 +245,7 @@ class Engine:
         kind = SEGMENTS[name]
         packed = self._values.pack(TaskSpec, spec)
         partition = str(spec.subject.repository.id)
-        queue = await self._queue("work")
+        queue = await self._queues.named("work")
         with SetWorkflowID(f"{spec.id}:{key}"), SetEnqueueOptions(queue_partition_key=partition):
             handle = await queue.enqueue_async(self._segment, packed, name, self._values.pack(kind.takes, order))
         outcome = await handle.get_result(polling_interval_sec=self._settings.polling_seconds)

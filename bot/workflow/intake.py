@@ -48,6 +48,7 @@ class Post:
     start: Callable[[TaskSpec], Awaitable[None]]
     send: Callable[[TaskId, Envelope], Awaitable[None]]
     onboard: Callable[[DeliveryId, Arrival], Awaitable[None]]
+    summarise: Callable[[str, Arrival], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +147,8 @@ class _Router:
         if started.spec is None:
             return "nothing: this trigger has its task, or one is running"
         await self.post.start(started.spec)
+        repository = started.spec.subject.repository
+        await self.post.summarise(self.delivery.id, Arrival(repository.installation_id, repository.id))
         return f"started {started.spec.id}"
 
     async def _create(self, action: StartTask) -> _Started:

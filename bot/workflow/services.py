@@ -18,6 +18,7 @@ from bot.providers.sandbox.port import Sandboxes
 from bot.providers.scanner.port import Scanner
 from bot.providers.store.port import Approvals, Deliveries, Requests, Summaries, Tasks
 from bot.retrieval.service import Meaning
+from bot.retrieval.summarise import Pace
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,7 @@ class Services:
     summaries: Batches | None = None
     """Summarises the files of a repository the App comes to, up to `summary_budget`; None when nothing may be spent on that."""
     summary_budget: MicroUsd = ZERO
+    summary_pace: Pace = field(default_factory=Pace)
     preload: Callable[[], None] = lambda: None
     """Begins to load what the first model call needs; returns at once."""
     isolation: str = ""

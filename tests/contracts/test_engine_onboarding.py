@@ -9,6 +9,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import NoReturn, cast
 
+import pytest
+
 from bot.domain.ids import DeliveryId, InstallationId, RepositoryId
 from bot.providers.forge.port import ForgeGone
 from bot.providers.store.port import Delivery
@@ -37,7 +39,10 @@ class OutOfReach(Forges):
         raise ForgeGone("no such repository")
 
 
-async def test_each_repository_of_an_installation_is_onboarded_once(tmp_path: Path):
+@pytest.mark.parametrize("paid", [False, True])
+async def test_each_repository_of_an_installation_is_onboarded_once_and_then_summarised_where_that_is_paid_for(
+    tmp_path: Path, paid: bool
+):
     store = open_store(sqlite_url(tmp_path / "store.db"))
     await store.deliveries.accept(DELIVERY)
     forges = OutOfReach()
@@ -49,6 +54,7 @@ async def test_each_repository_of_an_installation_is_onboarded_once(tmp_path: Pa
         label="agent",
         ledger=store.ledger,
         git_protocols="http",
+        summaries=object() if paid else None,
     )
     settings = EngineSettings(f"sqlite:///{tmp_path / 'engine.db'}", "test", polling_seconds=0.05)
     engine = Engine(cast(Services, known), settings, Forges())
@@ -56,11 +62,11 @@ async def test_each_repository_of_an_installation_is_onboarded_once(tmp_path: Pa
     try:
         for _ in range(150):
             await engine.sweep()
-            if len(forges.opened) == 2:
+            if len(forges.opened) == (4 if paid else 2):
                 break
             await asyncio.sleep(0.1)
         await asyncio.sleep(0.3)
     finally:
         await asyncio.to_thread(engine.close)
         store.close()
-    assert sorted(forges.opened) == [(9, 3), (9, 4)]
+    assert sorted(forges.opened) == sorted([(9, 3), (9, 4)] * (2 if paid else 1))

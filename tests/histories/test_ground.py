@@ -40,6 +40,7 @@ class Office:
     started: list[TaskSpec] = field(default_factory=list)
     sent: list[tuple[TaskId, Envelope]] = field(default_factory=list)
     arrived: list[Arrival] = field(default_factory=list)
+    summarised: list[Arrival] = field(default_factory=list)
     seen: int = 0
 
     async def start(self, spec: TaskSpec) -> None:
@@ -50,6 +51,9 @@ class Office:
 
     async def onboard(self, _delivery: DeliveryId, arrival: Arrival) -> None:
         self.arrived.append(arrival)
+
+    async def summarise(self, _cause: str, arrival: Arrival) -> None:
+        self.summarised.append(arrival)
 
     async def ask(self, who: str, method: str, path: str, body: Any = None) -> Any:
         answer = await self.stage.people.request(
@@ -70,7 +74,7 @@ class Office:
         for one in log[self.seen :]:
             stored = Delivery(DeliveryId(one.guid), one.event, one.body, "2026-11-29T00:00:00Z")
             await self.services.deliveries.accept(stored)
-            post = intake.Post(start=self.start, send=self.send, onboard=self.onboard)
+            post = intake.Post(start=self.start, send=self.send, onboard=self.onboard, summarise=self.summarise)
             notes.append(await intake.route(stored.id, services=self.services, journal=DirectJournal(), post=post))
         self.seen = len(log)
         return notes

@@ -1,13 +1,13 @@
 """The routes: the API as clients see it, and the control surface beside it."""
 
 from starlette.applications import Starlette
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
 from bot.emulators.anthropic import batches
 from bot.emulators.anthropic.control import routes
-from bot.emulators.anthropic.delivery import Delivery
+from bot.emulators.anthropic.delivery import Delivery, Lines
 from bot.emulators.anthropic.door import Endpoint, Handler, Visit
 from bot.emulators.anthropic.exchange import accept, count
 from bot.emulators.anthropic.models import MODELS, described
@@ -74,9 +74,9 @@ async def _cancel_batch(visit: Visit) -> ASGIApp:
 
 async def _batch_results(visit: Visit) -> ASGIApp:
     batch = batches.found(visit.state, visit.key, visit.request.path_params["batch"])
-    if batch.ended is None:
-        raise Refusal(f"batch {batch.id} has not ended", status=404, type="not_found_error")
-    return Response(batch.lines(), media_type="application/x-jsonl", headers=visit.headers())
+    if batch.ended is None or batch.archived is not None:
+        raise Refusal(f"batch {batch.id} has no results", status=404, type="not_found_error")
+    return Lines(batch.lines(), visit.headers(), visit.fault)
 
 
 async def _nowhere(visit: Visit) -> ASGIApp:

@@ -16,6 +16,8 @@ from bot.emulators.anthropic.wire import Draft, Json, Surface
 _PATH = "/v1/messages/batches"
 _MOST = 100_000
 _DAY = 86_400
+_KEPT = 29 * _DAY
+"""Results can be read for so long."""
 _CUSTOM_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
@@ -32,6 +34,7 @@ class Batch:
     canceled: float | None = None
     results: list[Json] = field(default_factory=list)
     ended: float | None = None
+    archived: float | None = None
 
     def document(self, url: str) -> Json:
         """As the API shows it."""
@@ -52,13 +55,20 @@ class Batch:
             "expires_at": _moment(self.created + _DAY),
             "ended_at": _moment(self.ended),
             "cancel_initiated_at": _moment(self.canceled),
-            "archived_at": None,
-            "results_url": f"{url}{_PATH}/{self.id}/results" if self.ended is not None else None,
+            "archived_at": _moment(self.archived),
+            "results_url": f"{url}{_PATH}/{self.id}/results"
+            if self.ended is not None and self.archived is None
+            else None,
         }
 
+    def end(self, at: float, kind: str) -> None:
+        """With no item answered: all of them canceled, or expired. Nothing is billed for them."""
+        self.results = [{"custom_id": item["custom_id"], "result": {"type": kind}} for item in self.items]
+        self.ended = at
+
     def lines(self) -> bytes:
-        """Results as JSON lines."""
-        return b"".join(json.dumps(r, ensure_ascii=False).encode() + b"\n" for r in self.results)
+        """Results as JSON lines, in an order that is not the one in which they were asked."""
+        return b"".join(json.dumps(r, ensure_ascii=False).encode() + b"\n" for r in reversed(self.results))
 
 
 def _moment(at: float | None) -> str | None:
@@ -108,14 +118,18 @@ def cancel(state: State, key: str, batch_id: str) -> Batch:
 
 
 def _advance(state: State, batch: Batch) -> None:
+    now = state.clock.now()
+    if now >= batch.created + _KEPT:
+        batch.archived = batch.archived or batch.created + _KEPT
     if batch.ended is not None:
         return
     if batch.canceled is not None:
-        batch.results = [{"custom_id": i["custom_id"], "result": {"type": "canceled"}} for i in batch.items]
-        batch.ended = batch.canceled
-    elif state.clock.now() >= batch.due:
+        batch.end(batch.canceled, "canceled")
+    elif now >= batch.created + _DAY and batch.due > batch.created + _DAY:
+        batch.end(batch.created + _DAY, "expired")
+    elif now >= batch.due:
         batch.results = [_run(state, batch, item) for item in batch.items]
-        batch.ended = state.clock.now()
+        batch.ended = now
 
 
 def _run(state: State, batch: Batch, item: Json) -> Json:

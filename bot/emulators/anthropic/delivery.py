@@ -16,6 +16,28 @@ _BROKEN = b'event: content_block_delta\ndata: {"type": "content_block_delta", "i
 
 
 @dataclass(frozen=True, slots=True)
+class Lines:
+    """An ASGI response of JSON lines, which may break off or hold one that is not JSON."""
+
+    body: bytes
+    headers: Mapping[str, str]
+    fault: Fault | None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Half of it for a `cut`; a broken line first for `malformed`."""
+        del scope, receive
+        kind = None if self.fault is None else self.fault.kind
+        body = b'{"custom_id": "a", "resu\n' + self.body if kind is Kind.MALFORMED else self.body
+        headers = {**self.headers, "content-type": "application/x-jsonl", "content-length": str(len(body))}
+        raw = [(k.encode(), v.encode()) for k, v in headers.items()]
+        await send({"type": "http.response.start", "status": 200, "headers": raw})
+        if kind is Kind.CUT:
+            await send({"type": "http.response.body", "body": body[: len(body) // 2], "more_body": True})
+            return
+        await send({"type": "http.response.body", "body": body})
+
+
+@dataclass(frozen=True, slots=True)
 class Delivery:
     """An ASGI response that may be late, cut, garbled, or never come."""
 

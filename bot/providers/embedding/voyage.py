@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import random
 from array import array
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from voyageai import error as voyage_error
@@ -17,6 +18,8 @@ from bot.providers.embedding.port import Embeddings, InputType
 
 _MICROS_PER_MILLION_TOKENS = 120_000
 _MILLION = 1_000_000
+_BYTES_PER_TOKEN = 2
+"""Never more tokens than this says."""
 _MOST_TEXTS = 512
 _MOST_BYTES = 240_000
 _RETRIES = 2
@@ -27,7 +30,10 @@ _TEMPORARY = (
     voyage_error.ServerError,
     voyage_error.Timeout,
     voyage_error.APIConnectionError,
+    voyage_error.TryAgain,
+    voyage_error.APIError,
 )
+"""The last is what the client makes of any other status and of an answer that it cannot read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +48,16 @@ class VoyageEmbedder:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     jitter: Callable[[], float] = random.random
 
+    @property
+    def space(self) -> bytes:
+        """Of the model's name and the dimension."""
+        return hashlib.sha256(f"voyage {self.model} {self.dimension}".encode()).digest()[:8]
+
+    def worst(self, texts: Sequence[str]) -> MicroUsd:
+        """Every byte pair a token."""
+        tokens = sum(len(text.encode()) // _BYTES_PER_TOKEN + 1 for text in texts)
+        return _cost(tokens)
+
     async def embed(self, texts: tuple[str, ...], kind: InputType) -> Embeddings:
         """Raises Transient when the service cannot answer now, ValueError for a text above the model's limit."""
         client = AsyncClient(api_key=self.api_key, max_retries=0, timeout=self.timeout, base_url=self.base_url)
@@ -51,14 +67,13 @@ class VoyageEmbedder:
             made, used = await self._batch(client, batch, kind)
             vectors += made
             tokens += used
-        cost = MicroUsd(-(-tokens * _MICROS_PER_MILLION_TOKENS // _MILLION))
-        return Embeddings(tuple(vectors), tokens, cost)
+        return Embeddings(tuple(vectors), tokens, _cost(tokens))
 
     async def _batch(self, client: AsyncClient, texts: tuple[str, ...], kind: InputType) -> tuple[list[bytes], int]:
         """Token counts are the service's: a batch that it finds too large is halved until a single text is at fault."""
         try:
             return await self._tried(client, texts, kind)
-        except voyage_error.InvalidRequestError as refusal:
+        except (voyage_error.InvalidRequestError, voyage_error.MalformedRequestError) as refusal:
             if len(texts) == 1:
                 raise ValueError(f"a text of {len(texts[0])} characters is refused: {refusal}") from refusal
         middle = len(texts) // 2
@@ -92,6 +107,10 @@ class VoyageEmbedder:
         if tried >= _RETRIES or (named is not None and named > _LONGEST_WAIT):
             raise Transient(f"embedding service: {type(failure).__name__}", named) from failure
         await self.sleep(named if named is not None else 2.0**tried * (1 - 0.25 * self.jitter()))
+
+
+def _cost(tokens: int) -> MicroUsd:
+    return MicroUsd(-(-tokens * _MICROS_PER_MILLION_TOKENS // _MILLION))
 
 
 def _retry_after(failure: voyage_error.VoyageError) -> float | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import anthropic
+import httpx2
 from anthropic.types.messages import MessageBatchIndividualResponse
 from anthropic.types.messages.batch_create_params import Request
 
@@ -91,6 +93,8 @@ class AnthropicBatches:
                 found = await self._client.messages.batches.retrieve(batch)
             except anthropic.NotFoundError:
                 return None
+        if found.processing_status == "ended" and found.results_url is None:
+            return None  # archived: its answers are gone
         counts = found.request_counts
         done = counts.succeeded + counts.errored + counts.canceled + counts.expired
         return Progress(found.processing_status == "ended", done, done + counts.processing)
@@ -109,6 +113,12 @@ class AnthropicBatches:
         return Answer(given.custom_id, text, cost, "" if text else str(result.message.stop_reason))
 
 
+def _said(error: anthropic.APIStatusError) -> str:
+    """The service's own sentence, where it gave one."""
+    told = error.body.get("error") if isinstance(error.body, dict) else None
+    return str(told["message"]) if isinstance(told, dict) and "message" in told else error.message
+
+
 @contextmanager
 def _explained() -> Iterator[None]:
     try:
@@ -116,9 +126,14 @@ def _explained() -> Iterator[None]:
     except anthropic.APIStatusError as error:
         if error.status_code in _REFUSED:
             raise UserError(
-                f"The model service does not take the batch: {error.message}",
+                f"The model service does not take the batch: {_said(error)}",
                 "Look at the key, the credit and the limits.",
             ) from error
         raise Transient(f"model service: {error.status_code}") from error
     except anthropic.APIConnectionError as error:
         raise Transient("the model service cannot be reached") from error
+    except (
+        httpx2.HTTPError,
+        json.JSONDecodeError,
+    ) as error:  # while answers were streaming, which the client leaves as it is
+        raise Transient("an answer of the model service broke off") from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -112,9 +112,12 @@ class Summaries(Protocol):
     """Of one repository: summaries of files by the key of their blob, their vectors, batches under way, and what all that cost."""
 
     async def texts(self) -> Mapping[str, str]: ...
-    async def vectors(self) -> Mapping[str, bytes]: ...
-    async def without_vector(self) -> tuple[tuple[str, str], ...]:
-        """Key and text of summaries that are not embedded yet, in order."""
+    async def vectors(self, space: bytes) -> Mapping[str, bytes]:
+        """By key, of the summaries that are embedded in this space."""
+        ...
+
+    async def without_vector(self, space: bytes) -> tuple[tuple[str, str], ...]:
+        """Key and text of summaries that are not embedded in this space yet, in order."""
         ...
 
     async def batches(self) -> tuple[str, ...]:
@@ -126,8 +129,9 @@ class Summaries(Protocol):
         ...
 
     async def spent(self) -> MicroUsd: ...
-    async def begin(self, sending: Sending) -> bool:
-        """Remember this before it is sent. False: another one is about to be sent."""
+    async def begin(self, sending: Sending, *, own: Collection[str], spent: MicroUsd) -> bool:
+        """Remember this before it is sent. False when that would pay for something twice, or past the budget: somebody else is about
+        to send, has a batch under way that is none of `own`, or something was paid since it was `spent`."""
         ...
 
     async def sent(self, batch: str) -> None:
@@ -142,4 +146,6 @@ class Summaries(Protocol):
         """Keep the answers of a batch and what they cost, and forget the batch: all or nothing, and once."""
         ...
 
-    async def embedded(self, vectors: Mapping[str, bytes], cost: MicroUsd) -> None: ...
+    async def embedded(self, space: bytes, vectors: Mapping[str, bytes], cost: MicroUsd) -> None:
+        """Keep vectors and what they cost."""
+        ...

@@ -11,7 +11,7 @@ from bot.providers.store.database import Database
 from bot.providers.store.deliveries import SqlDeliveries
 from bot.providers.store.ledger import SqlLedger
 from bot.providers.store.requests import SqlRequests
-from bot.providers.store.summaries import SqlSummaries
+from bot.providers.store.summaries import Account, SqlSummaries, accounts
 from bot.providers.store.tasks import SqlTasks
 
 
@@ -29,6 +29,10 @@ class Store:
     def summaries(self, repository: RepositoryId) -> SqlSummaries:
         """Those of one repository."""
         return SqlSummaries(self.database, repository)
+
+    async def summary_accounts(self) -> tuple[Account, ...]:
+        """What summaries have cost, by repository."""
+        return await accounts(self.database)
 
     def close(self) -> None:
         self.database.close()

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from bot.custody.raw import quoted
 from bot.custody.searching import Hit
 from bot.retrieval.browse import Matches
 from bot.retrieval.definition import Definition
@@ -54,6 +55,7 @@ def _take(lines: list[str], room: int) -> list[str]:
     return taken
 
 
+RETURN = "\r"
 READ_LINES = 60
 READ_MOST = 400
 READ_TOKENS = 4_000
@@ -64,21 +66,25 @@ def numbered(path: str, text: str, first: int, last: int | None) -> str:
     lines = text.split("\n")
     if lines and not lines[-1]:
         lines.pop()
-    if first > max(len(lines), 1):
-        return f"{path} has {len(lines)} lines; there is no line {first}."
+    if not lines:
+        return f"{quoted(path)} is empty."
+    if first > len(lines):
+        return f"{quoted(path)} has {len(lines)} lines; there is no line {first}."
+    if last is not None and last < first:
+        return f"last={last} comes before first={first}; {quoted(path)} has {len(lines)} lines."
     end = min(last or first + READ_LINES - 1, first + READ_MOST - 1, len(lines))
     shown, room = [], READ_TOKENS * BYTES_PER_TOKEN
     for number in range(first, end + 1):
-        line = f"{number}\t{plain(lines[number - 1])}"
+        line = f"{number}\t{plain(lines[number - 1].removesuffix(RETURN))}"
         room -= len(line.encode("utf-8", "replace")) + 1
         if room < 0:
             break
         shown.append(line)
-    if not shown and lines:
-        return f"{path}: line {first} alone is over {READ_TOKENS} tokens long. Use run with cut -c to look at a part."
+    if not shown:
+        return f"{quoted(path)}: line {first} alone is over {READ_TOKENS} tokens long. Use run with cut -c to look at a part."
     reached = first + len(shown) - 1
     rest = f" Read on with first={reached + 1}." if reached < len(lines) else ""
-    return "\n".join([f"{path}, lines {first}–{reached} of {len(lines)}.{rest}", *shown])
+    return "\n".join([f"{quoted(path)}, lines {first}–{reached} of {len(lines)}.{rest}", *shown])
 
 
 SEARCH_LINES = 40
@@ -108,7 +114,7 @@ def ranked(pattern: str, found: Matches, limit: int = DEFAULT_TOKENS) -> str:
     Without a match: the files nearest to the words. At most about `limit` tokens.
     """
     if not found.hits:
-        near = [f"{one.path} ({'; '.join(one.why[:2])})" for one in found.nearest]
+        near = [f"{quoted(one.path)} ({'; '.join(one.why[:2])})" for one in found.nearest]
         told = "\n".join([f"Nothing matches {pattern!r}.", *(["Nearest files by its words:"] if near else []), *near])
         return cut(plain(told), limit)
     counts = Counter(hit.path for hit in found.hits)
@@ -117,7 +123,7 @@ def ranked(pattern: str, found: Matches, limit: int = DEFAULT_TOKENS) -> str:
     taken = 0
     path = ""
     for hit in found.hits:
-        lines = [] if hit.path == path else [hit.path]
+        lines = [] if hit.path == path else [quoted(hit.path)]
         lines.append(_hit_line(hit, defining=(hit.path, hit.line) in found.defining))
         room -= sum(len(line.encode("utf-8", "replace")) + 1 for line in lines)
         if room < 0 and taken:
@@ -127,9 +133,9 @@ def ranked(pattern: str, found: Matches, limit: int = DEFAULT_TOKENS) -> str:
         taken += 1
     left = Counter(hit.path for hit in found.hits[taken:])
     if left:
-        named = ", ".join(f"{name} ({count})" for name, count in list(left.items())[:4])
+        named = ", ".join(f"{quoted(name)} ({count})" for name, count in list(left.items())[:4])
         more = f" and {len(left) - 4} more files" if len(left) > 4 else ""
-        shown.append(f"[{sum(left.values())} more lines, in {plain(named)[:300]}{more}]")
+        shown.append(f"[{sum(left.values())} more lines, in {named[:300]}{more}]")
     return "\n".join(shown)
 
 
@@ -144,7 +150,7 @@ _OUTLINED = frozenset({"variable", "field", "constant"})
 
 def outlined(path: str, text: str, definitions: Sequence[Definition], limit: int = DEFAULT_TOKENS) -> str:
     """The answer of `read` for a large file of which no lines were asked for: what is defined where. Empty when it has no outline."""
-    lines = text.count("\n") + 1
+    lines = text.removesuffix("\n").count("\n") + 1
     if lines <= OUTLINE_FROM:
         return ""
     kept = [one for one in definitions if one.kind not in _OUTLINED]
@@ -154,7 +160,7 @@ def outlined(path: str, text: str, definitions: Sequence[Definition], limit: int
         entries = [_entry(one) for one in kept]
     if not entries:
         return ""
-    head = f"{path} has {lines} lines. Its outline; read the lines you need with first and last."
+    head = f"{quoted(path)} has {lines} lines. Its outline; read the lines you need with first and last."
     return cut(plain("\n".join([head, *entries])), limit)
 
 

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 from bot.custody.faults import ForbiddenPath, OverLimit
+from bot.custody.raw import quoted
 from bot.custody.workbench import Workbench
 from bot.domain.change import Change
 from bot.domain.ids import TreeId
@@ -30,6 +31,7 @@ from bot.providers.llm.port import (
 )
 from bot.providers.sandbox.port import WORK, Sandbox
 from bot.retrieval.browse import Browser, Page
+from bot.retrieval.extract import decoded
 from bot.stages.coding import edits, observe, texts
 from bot.stages.coding.log import ToolAnswer, tool_answers, user_text
 from bot.stages.coding.loop import (
@@ -341,7 +343,10 @@ async def _perform(sandbox: Sandbox, made: ToolInput, name: str) -> tuple[str, b
                 data = await sandbox.read(_absolute(made.path), limit=20_000_000)
             except (FileNotFoundError, ValueError) as error:
                 return f"Cannot read {made.path}: {error}", True
-            return observe.numbered(made.path, data.decode("utf-8", "replace"), made.first or 1, made.last), False
+            text = decoded(data)
+            if text is None:
+                return f"{quoted(made.path)} is no text; it has {len(data):,} bytes.", True
+            return observe.numbered(made.path, text, made.first or 1, made.last), False
         case Edit():
             return await _edit(sandbox, made)
         case Run():

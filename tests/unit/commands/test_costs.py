@@ -3,11 +3,14 @@ from pathlib import Path
 
 import pytest
 
-from bot.commands.costs import CallCost, costs, render, repriced
+from bot.commands.costs import CallCost, costs, of_summaries, render, repriced
 from bot.domain.errors import UserError
+from bot.domain.ids import RepositoryId
 from bot.domain.money import MicroUsd
 from bot.domain.spending import Usage
 from bot.providers.llm.pricing import PriceBook
+from bot.providers.store.port import Sending
+from bot.providers.store.sql import open_store
 from bot.settings import Settings
 
 
@@ -23,6 +26,23 @@ async def test_before_the_first_task_nothing_was_spent_and_nothing_is_made(tmp_p
     with pytest.raises(UserError, match="knows nothing of task:1"):
         await costs(settings, "task:1", 20)
     assert not settings.home.exists()
+
+
+async def test_summaries_are_told_by_repository(tmp_path: Path):
+    settings = Settings(home=tmp_path, database_url="")
+    store = open_store(settings.database())
+    held = store.summaries(RepositoryId(7))
+    for batch, spent in (("msgbatch_1", 0), ("msgbatch_2", 30)):
+        assert await held.begin(Sending(("a", "b"), "", 1), own=(), spent=MicroUsd(spent))
+        await held.sent(batch)
+        if not spent:
+            await held.collected(batch, {"a": "Sells.", "b": "Paints."}, MicroUsd(30))
+    store.close()
+    summaries = await of_summaries(settings)
+    told = render((), as_json=False, vendors=False, summaries=summaries)
+    assert told.splitlines()[1] == "summaries of repository 7  $0.0000  2 files, 0 embedded, 1 batches under way"
+    document = json.loads(render((), as_json=True, vendors=False, summaries=summaries))
+    assert document["summaries"][0]["cost_usd"] == 0.00003
 
 
 def test_nothing_spent_is_said():

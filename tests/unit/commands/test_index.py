@@ -1,5 +1,7 @@
 """`pullwright search` and `context` on places that are no ordinary repository, and with tasks that are no ordinary text."""
 
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -28,6 +30,12 @@ def repository(root: Path) -> Path:
     git(root, "add", ".")
     git(root, "commit", "-qm", "one")
     return root
+
+
+def test_the_home_may_be_named_from_where_one_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    settings = Settings(home=Path("home"), VOYAGE_API_KEY="")
+    assert index.search(repository(tmp_path / "clone"), TASK, settings)[0].path == "app/limits.py"
 
 
 def test_a_clone_a_bare_repository_and_a_folder_of_the_same_files_answer_alike(tmp_path: Path):
@@ -97,3 +105,38 @@ def test_a_task_of_standard_input_is_cut_and_need_not_be_utf8():
     given = b"\xff rate" + b"x" * 2_000_000
     told = subprocess.run([sys.executable, "-c", program], input=given, capture_output=True, check=True).stdout
     assert told.decode() == f"{chr(0xFFFD) + ' rate'!a} {index.LONGEST_QUERY}\n"
+
+
+ODD = ("two\nlines.py", "red\x1b[31m.py", 'quo"te.py', "back\\slash.py", "\u202etxt.py", os.fsdecode(b"caf\xe9.py"))
+
+
+def test_a_name_is_one_line_of_what_is_shown_and_comes_whole_with_nul(tmp_path: Path):
+    names = (*ODD, "plain é.py")
+    root = put(tmp_path / "tree", dict.fromkeys(names, "def limiter():\n    return '\x1b[2J'\n"))
+    settings = Settings(home=tmp_path / "home", VOYAGE_API_KEY="")
+    found = index.search(root, "limiter", settings)
+    shown = index.told_ranking(found, as_json=False, paths=True).splitlines()
+    assert sorted(shown) == sorted(
+        [
+            '"two\\nlines.py"',
+            '"red\\033[31m.py"',
+            '"quo\\"te.py"',
+            '"back\\\\slash.py"',
+            '"\\342\\200\\256txt.py"',
+            '"caf\\351.py"',
+            "plain é.py",
+        ]
+    )
+    assert {os.fsdecode(name) for name in index.bare_paths(found).split(b"\0")[:-1]} == set(names)
+    context = index.context(root, "limiter", 2000, settings)
+    assert {line for line in context.text.splitlines() if line.endswith("(3 lines)") and line.startswith("###")} == {
+        f"### {line} (3 lines)" for line in shown
+    }
+    assert "\x1b[2J" in index.told_context(context, as_json=False, terminal=False)
+    steering = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+    assert not steering.search(index.told_context(context, as_json=False, terminal=True))
+
+
+def test_where_nothing_is_found_no_path_is_printed():
+    assert index.told_ranking((), as_json=False, paths=True) == ""
+    assert index.told_ranking((), as_json=False, paths=False) == "Nothing found.\n"

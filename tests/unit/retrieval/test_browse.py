@@ -67,3 +67,13 @@ async def test_a_file_is_read_with_its_definitions_and_a_link_is_left_to_the_san
     assert [one.name for one in page.definitions] == ["RateLimiter", "allow"]
     for path in ("link.py", "data.bin", "app", "no.py", "/etc/passwd", "../x"):
         assert await asked.read(tree, path) is None
+
+
+async def test_a_file_whose_name_has_a_line_break_is_searched_too(tmp_path: Path):
+    asked, tree = await browser(tmp_path, {"two\nlines.py": "first\nneedle\n", "one.py": "needle\n"})
+    found = await asked.search(tree, "needle")
+    assert found is not None
+    assert {(hit.path, hit.line, hit.text) for hit in found.hits} == {
+        ("two\nlines.py", 2, "needle"),
+        ("one.py", 1, "needle"),
+    }

@@ -2,12 +2,14 @@
 
 import os
 import sqlite3
+import time
 from pathlib import Path
 
 import pytest
 
 from bot.retrieval.build import Builder
 from bot.retrieval.extract import LARGEST, VERSION
+from bot.retrieval.files import of_folder
 from bot.retrieval.index import Report, index_folder
 from bot.retrieval.rank import rank
 from bot.retrieval.segment import Source, build
@@ -83,6 +85,14 @@ def test_two_writers_at_once_keep_one_row_for_a_blob(tmp_path: Path):
     assert one.documents(["7"])["7", "python"].id in found
 
 
+def test_what_another_worker_has_brought_is_not_written_again(tmp_path: Path):
+    sources = [Source(str(number), "python", b"def name(): pass\n") for number in range(20)]
+    store = Store(tmp_path / "index.db")
+    store.add(build(sources))
+    store.add(build(sources[5:]))
+    assert len(store.postings(0, ["name"]).of("name")) == 20
+
+
 def test_what_was_written_before_a_kill_is_there_after_it(tmp_path: Path):
     store = Store(tmp_path / "index.db")
     store.add(build([Source("1", "python", b"def one(): pass\n")]))
@@ -142,6 +152,33 @@ def test_hostile_files_are_named_and_the_others_are_found(tmp_path: Path):
     assert states["pipe"] == "special"
     assert states["deep.py"] == "nested"
     assert sum(report.by_name_only.values()) >= 7
+
+
+def test_a_file_that_changed_since_it_was_listed_is_not_known_by_its_old_id(tmp_path: Path):
+    root = put(tmp_path / "tree", {name: f"def {name[0]}(): pass\n" for name in ("a.py", "b.py", "c.py", "d.py")})
+    listed = [
+        Source(file.oid, "python", size=file.size, path=f"{root}/{file.path}") for file in of_folder(root, {}).files
+    ]
+    put(root, {"b.py": "def changed(): pass\n"})
+    (root / "c.py").unlink()
+    (root / "d.py").unlink()
+    os.mkfifo(root / "d.py")
+    assert [row.oid for row in build(listed).rows] == [listed[0].oid]
+
+
+@pytest.mark.parametrize(("age", "again"), [(0, True), (60, False)])
+def test_a_file_that_has_just_been_changed_is_looked_at_again(tmp_path: Path, age: int, again: bool):
+    root = put(tmp_path / "tree", {"a.py": "def early(): pass\n"})
+    then = time.time() - age
+    os.utime(root / "a.py", (then, then))
+    store = Store(tmp_path / "index.db")
+    index_folder(store, root)
+    inode = (root / "a.py").stat().st_ino
+    put(root, {"a.py": "def later(): pass\n"})  # as long as before, and in the same moment
+    os.utime(root / "a.py", (then, then))
+    assert (root / "a.py").stat().st_ino == inode
+    view, _ = index_folder(store, root)
+    assert bool(rank(view, "later")) is again
 
 
 def test_a_file_above_the_limit_is_not_read(tmp_path: Path):

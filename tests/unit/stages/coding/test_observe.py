@@ -41,7 +41,15 @@ def test_a_line_too_long_to_show_says_what_to_do():
 
 
 def test_an_empty_file_reads_as_empty():
-    assert observe.numbered("a.txt", "", 1, None).startswith("a.txt, lines 1–0 of 0.")
+    assert observe.numbered("a.txt", "", 1, None) == "a.txt is empty."
+
+
+def test_a_range_that_ends_before_it_begins_is_said_to():
+    assert observe.numbered("a.txt", "one\ntwo\n", 2, 1) == "last=1 comes before first=2; a.txt has 2 lines."
+
+
+def test_line_ends_of_windows_are_no_lines_of_their_own():
+    assert observe.numbered("a.txt", "one\r\ntwo\r\n", 1, None) == "a.txt, lines 1–2 of 2.\n1\tone\n2\ttwo"
 
 
 def test_terminal_escapes_do_not_reach_the_model():
