@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import operator
 import os
 import stat
@@ -107,7 +108,7 @@ def _looked_at(path: str, entry: os.DirEntry[str], known: Stamp | None) -> tuple
     seen = (size, status.st_mtime_ns, status.st_ino)
     if known is not None and known[:3] == seen:
         return File(path, known[3], size=size), known
-    with Path(entry.path).open("rb", buffering=0) as opened:
+    with io.FileIO(entry.path) as opened:
         oid = raw.blob_id(opened.readall())
     return File(path, oid, size=size), (*seen, oid)
 
