@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
@@ -135,7 +134,7 @@ class Builder:
             self._keep(
                 build(
                     [
-                        replace(source, data=b"", state="failed", size=source.size or len(source.data))
+                        source._replace(data=b"", state="failed", size=source.size or len(source.data))
                         for source in batch
                     ]
                 )

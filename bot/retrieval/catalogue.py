@@ -18,8 +18,10 @@ from bot.retrieval.files import File
 from bot.retrieval.kinds import Kind, kind_of
 from bot.retrieval.postings import matched, places
 from bot.retrieval.ragged import Paths, Ragged, starts_of
+from bot.retrieval.runs import Runs
 from bot.retrieval.store import Document
-from bot.retrieval.words import Vocabulary, hash_of
+from bot.retrieval.vocabulary import Vocabulary
+from bot.retrieval.words import hash_of
 
 KINDS = tuple(Kind)
 STATES = (
@@ -148,15 +150,12 @@ def _facts(file: File, document: Document) -> tuple[int | bytes, ...]:
 
 def _words(paths: Sequence[str]) -> Ragged:
     vocabulary = Vocabulary()
-    runs: list[int] = []
-    counts: list[int] = []
-    for path in paths:
-        parts = posixpath.splitext(path)[0].encode("utf-8", "replace").split(b"/")
-        runs += [vocabulary[part] for part in parts]
-        counts.append(len(parts))
-    entry, at = places(vocabulary.starts(), np.array(runs, np.int64))
+    parts = [posixpath.splitext(path)[0].encode("utf-8", "replace").split(b"/") for path in paths]
+    counts = [len(one) for one in parts]
+    runs = vocabulary.numbers(Runs.of([part for one in parts for part in one]))
+    entry, at = places(vocabulary.starts, runs)
     owner = np.repeat(np.arange(len(paths)), counts)[entry]
-    return Ragged(starts_of(np.bincount(owner, minlength=len(paths))), vocabulary.hashes()[at])
+    return Ragged(starts_of(np.bincount(owner, minlength=len(paths))), vocabulary.hashes[at])
 
 
 def updated(

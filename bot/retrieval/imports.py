@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable
+from typing import AnyStr
 
 _PYTHON = re.compile(
     r"[ \t]*(?:from[ \t]+(\.*[\w.]*)[ \t]+c?import[ \t]+(\([^)]*\)|[^\n#]+)|c?import[ \t]+([\w., \t]+))"
@@ -19,7 +20,7 @@ _PHP = re.compile(r"""\buse\s+([\w\\]+)|\b(?:require|include)(?:_once)?\b[^"'\n]
 _MOST = 300
 
 
-def _words(text: str, *needles: str) -> list[int]:
+def words_at(text: AnyStr, *needles: AnyStr) -> list[int]:
     """Where these words stand, in order. Much faster than a pattern that is tried at every character."""
     found: list[int] = []
     for needle in needles:
@@ -34,7 +35,7 @@ def _lines(text: str, *needles: str) -> list[int]:
     """Where the lines begin that have one of these words."""
     found: dict[int, None] = {}
     end = -1
-    for at in _words(text, *needles):
+    for at in words_at(text, *needles):
         if at > end:
             found[text.rfind("\n", 0, at) + 1] = None
             end = text.find("\n", at)
@@ -74,14 +75,14 @@ _READERS: dict[str, Callable[[str], list[str]]] = {
     "python": _python,
     "cython": _python,
     **dict.fromkeys(
-        ("javascript", "typescript", "tsx", "component"), _matches(_SCRIPT, _words, "from", "require", "import")
+        ("javascript", "typescript", "tsx", "component"), _matches(_SCRIPT, words_at, "from", "require", "import")
     ),
     "go": _GO.findall,
     **dict.fromkeys(("java", "kotlin", "scala", "csharp"), _matches(_DOTTED, _lines, "import", "using")),
-    "rust": _matches(_RUST, _words, "use", "mod"),
+    "rust": _matches(_RUST, words_at, "use", "mod"),
     **dict.fromkeys(("c", "cpp"), _matches(_INCLUDE, _lines, "include")),
-    "ruby": _matches(_RUBY, _words, "require"),
-    "php": _matches(_PHP, _words, "use", "require", "include"),
+    "ruby": _matches(_RUBY, words_at, "require"),
+    "php": _matches(_PHP, words_at, "use", "require", "include"),
 }
 
 

@@ -7,7 +7,7 @@ import importlib.util
 from dataclasses import dataclass
 from functools import cache
 
-from tree_sitter import Language, Node, Parser, Query
+from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
 WRAPPER = "wrapper"
 """Kind of a node that a definition begins with: its decorators, or `export`."""
@@ -47,6 +47,9 @@ _C_DEFINITIONS = """
 (preproc_def) @macro
 """
 
+SHALLOW = 4
+"""Levels that hold nearly every definition; a query of the whole tree takes as long as a quarter of its parse."""
+
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
@@ -57,6 +60,8 @@ class Grammar:
     factory: str = "language"
     deepest: int = 10
     """Levels of the syntax tree in which definitions are looked for: below are statements, and looking costs time."""
+    opening: tuple[bytes, ...] = ()
+    """Where every definition has one of these words: below SHALLOW levels, only what holds such a word is looked into."""
 
 
 GRAMMARS = {
@@ -66,6 +71,7 @@ GRAMMARS = {
         " (module (expression_statement (assignment left: (identifier)) @variable))"
         " (class_definition body: (block (expression_statement (assignment left: (identifier)) @field)))",
         deepest=8,
+        opening=(b"def ", b"class "),
     ),
     "javascript": Grammar("tree_sitter_javascript", _JS_DEFINITIONS, deepest=12),
     "typescript": Grammar("tree_sitter_typescript", _TS_DEFINITIONS, "language_typescript", 12),
@@ -170,18 +176,26 @@ class Tools:
     def __init__(self, grammar: Grammar) -> None:
         made = Language(getattr(importlib.import_module(grammar.module), grammar.factory)())
         self.parser = Parser(made)
-        self.query = Query(made, grammar.definitions)
+        self.cursor = QueryCursor(Query(made, grammar.definitions))
         self.deepest = grammar.deepest
+        self.opening = grammar.opening
         self.block = made.id_for_node_kind("block", True)
         self.whole_names = frozenset(made.id_for_node_kind(kind, True) for kind in _WHOLE_NAMES)
-        numbers = {name: made.field_id_for_name(name) for name in (*_NAME_FIELDS, "body", "value", "right")}
-        self._fields = {name: number for name, number in numbers.items() if number is not None}
-        self._naming = tuple(self._fields[name] for name in _NAME_FIELDS if name in self._fields)
+        self._naming = _numbers(made, *_NAME_FIELDS)
+        self._values = _numbers(made, "value", "right")
+        self._body = made.field_id_for_name("body")
 
-    def child(self, node: Node, field: str) -> Node | None:
-        """The node's child in this field."""
-        number = self._fields.get(field)
-        return None if number is None else node.child_by_field_id(number)
+    def body(self, node: Node) -> Node | None:
+        """What is inside a definition."""
+        return None if self._body is None else node.child_by_field_id(self._body)
+
+    def value(self, node: Node) -> Node | None:
+        """What a name is bound to."""
+        for number in self._values:
+            found = node.child_by_field_id(number)
+            if found is not None:
+                return found
+        return None
 
     def named(self, node: Node) -> Node | None:
         """The child that leads to the name of a definition."""
@@ -190,6 +204,11 @@ class Tools:
             if found is not None:
                 return found
         return None
+
+
+def _numbers(language: Language, *fields: str) -> tuple[int, ...]:
+    """Of those fields that the language has."""
+    return tuple(number for field in fields if (number := language.field_id_for_name(field)) is not None)
 
 
 @cache

@@ -4,6 +4,7 @@ that started them (`multiprocessing` would run that program's main module again)
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
 import subprocess
@@ -21,6 +22,8 @@ BATCH_SECONDS = 120.0
 _START_SECONDS = 60.0
 _PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from bot.retrieval.parsers import serve; serve(int(sys.argv[1]))"
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+_KEPT_MEMORY = dict.fromkeys(("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"), "64000000")
+"""The arrays of one batch are the memory of the next: given back in between, each page would be cleared again."""
 
 
 class CannotStart(RuntimeError):  # noqa: N818 - says what is so, not that it is an error
@@ -60,7 +63,7 @@ def start() -> Parser:
         process = subprocess.Popen(
             command,
             pass_fds=[theirs.fileno()],
-            env={**os.environ, **_ONE_THREAD},
+            env={**os.environ, **_ONE_THREAD, **_KEPT_MEMORY},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -100,7 +103,10 @@ def _answer(parser: Parser) -> Segment | None:
 def serve(descriptor: int) -> None:
     """What such a process does: a batch in, its segment out, until the other end closes."""
     pipe = Connection(descriptor)
+    gc.freeze()
+    gc.disable()  # what a batch holds is not garbage, and there is much of it to look through
     while True:
+        gc.collect()
         try:
             batch = pipe.recv()
         except (EOFError, OSError):

@@ -9,6 +9,7 @@ import itertools
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,7 @@ _HASH_BITS = 32
 _HEAD = struct.Struct("<II")
 _MOST_FREQUENCY = 255
 _LOW = 0xFFFF
+_SIGNED_BITS = 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,23 +42,32 @@ def summed(keys: Ints, counts: Ints) -> tuple[Ints, Ints]:
     """Distinct keys, ascending, and the sum of the counts of each."""
     if not len(keys):
         return keys, counts
-    order = np.argsort(keys, kind="stable")
-    ordered = keys[order]
-    firsts = _changes(ordered)
-    return ordered[firsts], np.add.reduceat(counts[order], firsts)
+    bits = int(counts.max()).bit_length()
+    if int(keys.max()) >> (_SIGNED_BITS - bits):
+        order = np.argsort(keys)
+        ordered, times = keys[order], counts[order]
+    else:  # sorting one array takes a quarter of the time
+        times = keys << bits
+        times |= counts
+        times.sort()
+        ordered = times >> bits
+        times &= (1 << bits) - 1
+    firsts = changes(ordered)
+    return ordered[firsts], np.add.reduceat(times, firsts)
 
 
-def _changes(ordered: Ints) -> Ints:
+def changes(ordered: npt.NDArray[np.integer[Any]]) -> Ints:
     """Where a new value begins."""
-    changed: Ints = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))
-    return changed
+    if not len(ordered):
+        return np.zeros(0, np.int64)
+    return np.append(0, np.flatnonzero(ordered[1:] != ordered[:-1]) + 1)
 
 
 def inverted(hashes: Hashes, documents: Ints, counts: Ints) -> Inverted:
     """Of three parallel arrays; pairs that occur several times are added up."""
     keys, sums = summed(hashes.astype(np.int64) << 16 | documents, counts)
     terms = keys >> 16
-    firsts = _changes(terms)
+    firsts = changes(terms)
     return Inverted(
         terms[firsts].astype(np.uint32),
         np.append(firsts, len(keys)),
@@ -81,7 +92,7 @@ def bits_for(postings: int) -> int:
 def buckets(found: Inverted, bits: int) -> Iterator[tuple[int, bytes]]:
     """Bucket numbers and their bytes; an empty bucket is left out."""
     numbers = bucket_of(found.hashes, bits)
-    edges = [*_changes(numbers).tolist(), len(numbers)]
+    edges = [*changes(numbers).tolist(), len(numbers)]
     for begin, end in itertools.pairwise(edges):
         first, last = found.starts[begin], found.starts[end]
         sizes = np.diff(found.starts[begin : end + 1]).astype(np.uint16)
@@ -118,12 +129,18 @@ def joined(packed: Iterable[bytes]) -> Inverted:
 NOTHING = Inverted(np.zeros(0, np.uint32), np.zeros(1, np.int64), np.zeros(0, np.uint16), np.zeros(0, np.uint8))
 
 
+def ranges(firsts: Ints, lasts: Ints) -> Ints:
+    """Numbers of each range, from its first to before its last, one after the other."""
+    lengths = lasts - firsts
+    before = np.cumsum(lengths) - lengths
+    found: Ints = np.arange(int(lengths.sum())) + np.repeat(firsts - before, lengths)
+    return found
+
+
 def places(starts: Ints, chosen: Ints) -> tuple[Ints, Ints]:
     """For rows i of `chosen` with entries starts[i]:starts[i + 1]: which row each entry belongs to, and where it lies."""
-    lengths = starts[chosen + 1] - starts[chosen]
-    owner = np.repeat(np.arange(len(chosen)), lengths)
-    before = np.cumsum(lengths) - lengths
-    return owner, np.arange(len(owner)) - before[owner] + starts[chosen][owner]
+    firsts, lasts = starts[chosen], starts[chosen + 1]
+    return np.repeat(np.arange(len(chosen)), lasts - firsts), ranges(firsts, lasts)
 
 
 def matched(hashes: Hashes, asked: Hashes) -> tuple[Ints, Ints]:

@@ -3,7 +3,7 @@
 import os
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.retrieval.catalogue import NOTHING, Catalogue, made, packed, unpacked, updated
@@ -56,6 +56,7 @@ TREES = st.lists(st.dictionaries(NAMES, st.integers(1, 60)), min_size=1, max_siz
 
 
 @given(TREES)
+@settings(deadline=None)
 def test_carried_over_any_edits_it_is_what_a_new_one_is(trees: list[Files]):
     held, before = NOTHING, Files()
     for number, files in enumerate(trees):

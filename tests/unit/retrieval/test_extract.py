@@ -41,6 +41,54 @@ def test_a_definition_has_its_signature_and_doc_line():
     assert [(one.signature, one.doc) for one in found.definitions] == [("def f(a, b=1)", "Adds. More.")]
 
 
+DEEP = """
+if x:
+    class A:
+        class_ = "def f"
+
+        def go(self, x):
+            '''Says
+            def not_this(): it is text.
+            '''
+            class Inner(B): limit = 1
+            async def wait(self): pass
+            @wraps(x)
+            def done(): return x
+def f():
+    try: x = 1
+    finally:
+        if x:
+            def last(): pass
+"""
+
+
+def test_definitions_deep_inside_others_are_found():
+    found = extract(DEEP.encode(), "python")
+    assert [one.qualified for one in found.definitions] == [
+        "A",
+        "A.class_",
+        "A.go",
+        "A.go.Inner",
+        "A.go.Inner.limit",
+        "A.go.wait",
+        "A.go.done",
+        "f",
+        "f.last",
+    ]
+    done = next(one for one in found.definitions if one.name == "done")
+    assert DEEP.split("\n")[done.first - 1].strip() == "@wraps(x)"
+
+
+@pytest.mark.parametrize("times", [1, 250])
+def test_definitions_deep_inside_others_are_found_once_however_many_there_are(times: int):
+    found = extract(
+        b"def f():\n    try: pass\n    finally:\n        if x:\n            class A: pass\n" * times, "python"
+    )
+    assert [(one.qualified, one.first) for one in found.definitions] == [
+        (name, first + 5 * copy) for copy in range(times) for name, first in (("f", 1), ("f.A", 5))
+    ]
+
+
 def test_imports_are_read_as_written():
     found = extract(b"import os\nfrom a.b import c, d as e\nfrom . import f\n", "python")
     assert found.imports == ("os", "a.b.c", "a.b.d", ".f")

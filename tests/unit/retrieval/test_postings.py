@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from bot.retrieval.postings import Inverted, bits_for, buckets, inverted, joined, merged
+from bot.retrieval.postings import Inverted, bits_for, buckets, inverted, joined, merged, summed
 
 Counts = dict[tuple[int, int], int]
 
@@ -52,3 +52,12 @@ def test_nothing_is_a_segment_too():
     nothing = inverted(np.zeros(0, np.uint32), np.zeros(0, np.int64), np.zeros(0, np.int64))
     assert list(buckets(nothing, bits_for(0))) == []
     assert listed(merged([(0, nothing), (5, nothing)])) == {}
+
+
+@pytest.mark.parametrize("scale", [1, 1 << 40])
+def test_counts_of_a_key_are_added_up_however_large_they_are(scale: int):
+    keys, sums = summed(np.array([7, 3 * scale, 7, 0]), np.array([scale, 2, 3, 4]))
+    assert (keys.tolist(), sums.tolist()) == (
+        [0, *sorted((3 * scale, 7))],
+        [4, *([2, scale + 3] if scale == 1 else [scale + 3, 2])],
+    )
