@@ -281,7 +281,7 @@ async def world(
             "PULLWRIGHT_GITHUB_API_URL": hub.url,
             "PULLWRIGHT_PORT": "0",
             "PULLWRIGHT_EXECUTOR_ID": "world",
-            "PULLWRIGHT_POLLING_SECONDS": "0.25",
+            "PULLWRIGHT_POLLING_SECONDS": "0.5",
             "ANTHROPIC_API_KEY": model.api_key,
             "ANTHROPIC_BASE_URL": model.url,
             "PYTHONWARNINGS": "ignore",

@@ -106,7 +106,6 @@ class Engine:
         polling = self._settings.polling_seconds
         queues = {
             "intake": DBOS.register_queue("intake", global_concurrency=20, polling_interval_sec=polling),
-            "tasks": DBOS.register_queue("tasks", polling_interval_sec=polling),
             "work": DBOS.register_queue(
                 "work",
                 worker_concurrency=self._settings.tasks_at_once,
@@ -207,9 +206,9 @@ class Engine:
         self._segment = segment
 
     async def _start_task(self, spec: TaskSpec) -> None:
-        queue = await self._queues.named("tasks")
+        """At once and without a queue, which would be looked at several times a second for good: a task mostly waits."""
         with SetWorkflowID(spec.id):
-            await queue.enqueue_async(self._task, self._values.pack(TaskSpec, spec))
+            await DBOS.start_workflow_async(self._task, self._values.pack(TaskSpec, spec))
 
     async def _send(self, task_id: TaskId, envelope: Envelope) -> None:
         packed = self._values.pack(Envelope, envelope)
