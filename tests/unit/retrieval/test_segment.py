@@ -28,7 +28,8 @@ def test_files_of_a_batch_are_as_they_are_alone():
 
 
 def test_a_batch_too_large_for_one_group_keeps_its_order():
-    large = [Source(f"{number}", "python", f"def f{number}(): pass\n".encode() * 20_000) for number in range(6)]
+    filling = b'"""' + b"nothing to see here\n" * 20_000 + b'"""\n'
+    large = [Source(f"{number}", "python", f"def f{number}(): pass\n".encode() + filling) for number in range(6)]
     assert [row.oid for row in build(large).rows] == [source.oid for source in large]
     assert [row.names for row in build(large).rows] == [build([source]).rows[0].names for source in large]
 
