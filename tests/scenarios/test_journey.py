@@ -69,6 +69,7 @@ async def test_changes_requested_become_a_further_commit(town: Town, here: World
 
 async def test_help_and_status_answer(here: World):
     issue, _ = await here.drafted()
+    await here.says(issue, "waits for a review")
     await here.rosa.comment(issue, "/agent status")
     await here.rosa.comment(issue, "/agent help")
 
