@@ -143,10 +143,15 @@ def snapshot(archive: str, home: Path) -> Path:
 
 def _fetched(archive: str, scratch: Path) -> Path:
     if "==" in archive:
-        uvx = (
-            shutil.which("uvx", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}") or "uvx"
-        )
-        command = [uvx, "unearth", "--no-binary", "--download", str(scratch / "got"), archive]
+        places = (str(Path(__file__).parents[1] / ".venv-setup" / "bin"), os.environ.get("PATH", os.defpath))
+        command = [
+            shutil.which("uvx", path=os.pathsep.join(places)) or "uvx",
+            "unearth",
+            "--no-binary",
+            "--download",
+            str(scratch / "got"),
+            archive,
+        ]
         subprocess.run(command, check=True, capture_output=True)
     else:
         (scratch / "got").mkdir()
