@@ -178,10 +178,15 @@ async def test_nothing_outlives_the_server_however_it_ends(tmp_path):
             await handle.disconnect()
 
 
+async def apart(server: int) -> bool:
+    inside = descendants(server)
+    sessions, groups = {os.getsid(pid) for pid in inside}, {os.getpgid(pid) for pid in inside}
+    return bool(inside) and os.getsid(server) not in sessions and os.getpgid(server) not in groups
+
+
 async def test_a_signal_to_the_servers_process_group_does_not_reach_the_sandboxes_first(tmp_path):
     async with server_process(tmp_path) as (process, endpoint), sandbox_of(endpoint, "base"):
-        assert {os.getsid(pid) for pid in descendants(process.pid)}.isdisjoint({os.getsid(process.pid)})
-        assert {os.getpgid(pid) for pid in descendants(process.pid)}.isdisjoint({os.getpgid(process.pid)})
+        await eventually(partial(apart, process.pid))  # one that was just started leaves the session in a moment
 
 
 async def test_the_default_template_brings_python_and_pytest(sandbox):
