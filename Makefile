@@ -53,7 +53,7 @@ gate-histories: setup ## N random histories of the gate: seeds and counts as JSO
 	@$(BIN)/python -m tests.histories.run $(or $(N),1000) --first $(or $(FIRST),0)
 
 scenarios: setup test-tools
-	@$(PYTEST) -vv -n 3 --no-loadscope-reorder -m "not real" tests/scenarios
+	@$(PYTEST) -m "not real" tests/scenarios
 
 # Side by side: stories wait more than they work, and need not import what all other tests import. tests/conftest.py says what comes first.
 test: lint ## Everything CI runs

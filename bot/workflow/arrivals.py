@@ -79,12 +79,8 @@ class Arrivals:
         self, done: str, act: Callable[[Arrival, Services, Journal], Awaitable[str]], arrival: Arrival
     ) -> str:
         """Nothing hangs on it: what fails is said in the log, and the first task indexes for itself."""
-
-        async def no_guard() -> None:
-            return None
-
         try:
-            note = await act(arrival, self._services, DbosJournal(self._values, no_guard))
+            note = await act(arrival, self._services, DbosJournal(self._values))
         except TaskEnded as end:
             note = f"failed: {end.ending.reason}"
         log.info(done, repository=arrival.repository, note=note)

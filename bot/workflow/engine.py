@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,37 +13,22 @@ from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetEnqueueOptions
 from dbos import error as dbos_error
 
 from bot.domain.ids import DeliveryId, TaskId
-from bot.domain.plan import Plan
 from bot.domain.task import Ending, TaskSpec
 from bot.providers.forge.port import Forges
 from bot.providers.store.port import Delivery
-from bot.workflow import intake, missed, review, segments, task, texts
+from bot.workflow import intake, missed, task, texts
 from bot.workflow.arrivals import Arrivals
-from bot.workflow.conductor import DbosConductor
+from bot.workflow.conductor import SEGMENTS, DbosConductor, SegmentKind
 from bot.workflow.context import TaskContext
 from bot.workflow.journal import DbosJournal, TaskEnded
 from bot.workflow.queues import Queues
 from bot.workflow.reception import Reception
-from bot.workflow.records import (
-    Adopted,
-    AdoptOrder,
-    Coded,
-    CodeOrder,
-    Envelope,
-    Examined,
-    ExamineOrder,
-    Landed,
-    LandOrder,
-    Prepared,
-    Published,
-    PublishOrder,
-    Verified,
-    VerifyOrder,
-)
+from bot.workflow.records import Envelope
 from bot.workflow.services import Services
 from bot.workflow.values import Values
 
-T = TypeVar("T")
+Order = TypeVar("Order")
+Value = TypeVar("Value")
 
 APPLICATION_VERSION = "pullwright-1"
 """Bumped only on purpose: tasks started under another version stay where they are (specs/durable.md §1.h)."""
@@ -167,10 +151,7 @@ class Engine:
     def _register(self) -> None:
         @DBOS.workflow(name="route")
         async def route(delivery: str) -> str:
-            async def no_guard() -> None:
-                return None
-
-            journal = DbosJournal(self._values, no_guard)
+            journal = DbosJournal(self._values)
             post = intake.Post(
                 start=self._start_task,
                 send=self._send,
@@ -239,14 +220,13 @@ class Engine:
             log.exception("segment failed", task=spec.id, segment=name)
             return {_ENDED: self._values.pack(Ending, texts.unexpected())}
 
-    async def segment(self, spec: TaskSpec, key: str, name: str, order: Any) -> Any:
+    async def segment(self, spec: TaskSpec, key: str, kind: SegmentKind[Order, Value], order: Order) -> Value:
         """Run a segment as a child on the limited queue, partitioned by repository; its value, or TaskEnded."""
-        kind = SEGMENTS[name]
         packed = self._values.pack(TaskSpec, spec)
         partition = str(spec.subject.repository.id)
         queue = await self._queues.named("work")
         with SetWorkflowID(f"{spec.id}:{key}"), SetEnqueueOptions(queue_partition_key=partition):
-            handle = await queue.enqueue_async(self._segment, packed, name, self._values.pack(kind.takes, order))
+            handle = await queue.enqueue_async(self._segment, packed, kind.name, self._values.pack(kind.takes, order))
         outcome = await handle.get_result(polling_interval_sec=self._settings.polling_seconds)
         if isinstance(outcome, dict) and _ENDED in outcome:
             raise TaskEnded(self._values.unpack(Ending, outcome[_ENDED]))
@@ -259,31 +239,6 @@ class Engine:
     async def receive(self) -> Envelope | None:
         packed = await DBOS.recv_async(INBOX, timeout_seconds=REVIEW_SECONDS)
         return None if packed is None else self._values.unpack(Envelope, packed)
-
-
-@dataclass(frozen=True, slots=True)
-class SegmentKind:
-    """A segment: what it takes, what it gives, what runs."""
-
-    takes: Any
-    gives: Any
-    run: Callable[[TaskContext, Any], Awaitable[Any]]
-
-
-async def _prepare(context: TaskContext, _: None) -> Prepared:
-    return await segments.prepare(context)
-
-
-SEGMENTS = {
-    "prepare": SegmentKind(type(None), Prepared, _prepare),
-    "plan": SegmentKind(Prepared, Plan, segments.plan),
-    "code": SegmentKind(CodeOrder, Coded, segments.code),
-    "verify": SegmentKind(VerifyOrder, Verified, segments.verify),
-    "publish": SegmentKind(PublishOrder, Published, review.publish),
-    "examine": SegmentKind(ExamineOrder, Examined, review.examine),
-    "adopt": SegmentKind(AdoptOrder, Adopted, review.adopt),
-    "land": SegmentKind(LandOrder, Landed, review.land),
-}
 
 
 def _use_wal(url: str) -> None:

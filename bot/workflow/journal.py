@@ -36,10 +36,14 @@ class TaskEnded(Exception):  # noqa: N818 - an end, not a fault
         super().__init__(ending.reason)
 
 
+async def _unguarded() -> None:
+    return None
+
+
 class DbosJournal:
     """Steps of one workflow run. `guard` runs before each act and may raise TaskEnded (the task was stopped meanwhile)."""
 
-    def __init__(self, values: Values, guard: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, values: Values, guard: Callable[[], Awaitable[None]] = _unguarded) -> None:
         self._values = values
         self._guard = guard
 
@@ -50,7 +54,7 @@ class DbosJournal:
             try:
                 await self._guard()
                 began = time.monotonic()
-                value = await _patiently(name, act)
+                value = await patiently(name, act)
                 log.info("step", step=name, seconds=round(time.monotonic() - began, 3))
                 return self._values.pack(kind, value)
             except TaskEnded as end:
@@ -65,7 +69,7 @@ class DbosJournal:
         return self._values.unpack(kind, packed)
 
 
-async def _patiently(name: str, act: Callable[[], Awaitable[T]]) -> T:
+async def patiently(name: str, act: Callable[[], Awaitable[T]]) -> T:
     """Run the act; what is transient is tried again after its own wish, or a growing pause, at most a minute each time."""
     for attempt in range(1, ATTEMPTS):
         try:

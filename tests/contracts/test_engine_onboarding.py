@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
-from typing import NoReturn, cast
+from typing import cast
 
 import pytest
 
-from bot.domain.ids import DeliveryId, InstallationId, RepositoryId
-from bot.providers.forge.port import ForgeGone
+from bot.domain.ids import DeliveryId
 from bot.providers.store.port import Delivery
 from bot.providers.store.sql import open_store, sqlite_url
 from bot.workflow.engine import Engine, EngineSettings
 from bot.workflow.services import Services
 from tests.unit.stages.intake.builders import payload
-from tests.unit.stages.intake.forges import Forges
+from tests.unit.stages.intake.forges import Forges, OutOfReach
 
 DELIVERY = Delivery(
     DeliveryId("d-1"),
@@ -26,17 +24,6 @@ DELIVERY = Delivery(
     json.dumps(payload("created", repositories=[{"id": 3}, {"id": 4}], repository=None)).encode(),
     "2026-11-29T10:00:00+00:00",
 )
-
-
-@dataclass
-class OutOfReach(Forges):
-    """Notes which repositories are asked for, and has none of them."""
-
-    opened: list[tuple[int, int]] = field(default_factory=list)
-
-    async def open(self, installation: InstallationId, repository: RepositoryId) -> NoReturn:
-        self.opened.append((installation, repository))
-        raise ForgeGone("no such repository")
 
 
 @pytest.mark.parametrize("paid", [False, True])

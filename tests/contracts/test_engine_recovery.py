@@ -6,23 +6,22 @@ import asyncio
 import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import NoReturn, cast
+from typing import cast
 
 import pytest
 from sqlalchemy import create_engine, make_url, text
 
-from bot.domain.ids import DeliveryId, InstallationId, RepositoryId
-from bot.providers.forge.port import ForgeGone
+from bot.domain.ids import DeliveryId
 from bot.providers.store.port import Deliveries, Delivery
 from bot.providers.store.sql import Store, open_store, sqlite_url
 from bot.workflow.engine import Engine, EngineSettings
 from bot.workflow.services import Services
 from tests import postgres
 from tests.unit.stages.intake.builders import payload
-from tests.unit.stages.intake.forges import Forges
+from tests.unit.stages.intake.forges import Forges, OutOfReach
 
 DELIVERY = Delivery(
     DeliveryId("d-1"),
@@ -38,27 +37,16 @@ class Reading:
 
     stored: Deliveries
     answers: bool = False
-    asked: asyncio.Event = field(default_factory=asyncio.Event)
+    asked: bool = False
 
     def __getattr__(self, name: str) -> object:
         return getattr(self.stored, name)
 
     async def get(self, delivery: DeliveryId) -> Delivery | None:
-        self.asked.set()
+        self.asked = True
         if not self.answers:
             await asyncio.Event().wait()
         return await self.stored.get(delivery)
-
-
-@dataclass
-class OutOfReach(Forges):
-    """Notes which repositories are asked for, and has none of them."""
-
-    opened: list[int] = field(default_factory=list)
-
-    async def open(self, installation: InstallationId, repository: RepositoryId) -> NoReturn:
-        self.opened.append(repository)
-        raise ForgeGone("no such repository")
 
 
 @pytest.fixture
@@ -98,6 +86,7 @@ async def test_a_recovered_workflow_waits_for_the_queue_it_needs(store: Store, t
             label="agent",
             ledger=store.ledger,
             git_protocols="http",
+            summaries=None,
         )
         return Engine(cast(Services, known), EngineSettings(url, "test", polling_seconds=0.05), Forges())
 
@@ -107,7 +96,7 @@ async def test_a_recovered_workflow_waits_for_the_queue_it_needs(store: Store, t
     await aside(dying.launch)
     try:
         await dying.sweep()
-        await holds("the first look", before.asked.is_set)
+        await holds("the first look", lambda: before.asked)
     finally:
         await aside(dying.close)
 
@@ -116,11 +105,11 @@ async def test_a_recovered_workflow_waits_for_the_queue_it_needs(store: Store, t
         with outside.begin() as connection:
             connection.execute(text("LOCK TABLE dbos.queues IN EXCLUSIVE MODE"))  # nobody registers a queue now
             launching = asyncio.create_task(aside(restarted.launch))
-            await holds("the look after the restart", after.asked.is_set)
+            await holds("the look after the restart", lambda: after.asked)
             await asyncio.sleep(1)
             assert not launching.done()
         await launching
-        await holds("the onboarding", lambda: forges.opened == [3])
+        await holds("the onboarding", lambda: forges.opened == [(9, 3)])
     finally:
         outside.dispose()
         await aside(restarted.close)

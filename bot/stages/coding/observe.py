@@ -55,7 +55,7 @@ def _take(lines: list[str], room: int) -> list[str]:
     return taken
 
 
-RETURN = "\r"
+_RETURN = "\r"
 READ_LINES = 60
 READ_MOST = 400
 READ_TOKENS = 4_000
@@ -75,7 +75,7 @@ def numbered(path: str, text: str, first: int, last: int | None) -> str:
     end = min(last or first + READ_LINES - 1, first + READ_MOST - 1, len(lines))
     shown, room = [], READ_TOKENS * BYTES_PER_TOKEN
     for number in range(first, end + 1):
-        line = f"{number}\t{plain(lines[number - 1].removesuffix(RETURN))}"
+        line = f"{number}\t{plain(lines[number - 1].removesuffix(_RETURN))}"
         room -= len(line.encode("utf-8", "replace")) + 1
         if room < 0:
             break

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import cast
+from typing import NoReturn, cast
 
 from bot.domain.event import Actor
 from bot.domain.ids import InstallationId, RepositoryId
@@ -35,3 +35,14 @@ class Forges:
 
     async def app_id(self) -> int:
         return APP
+
+
+@dataclass
+class OutOfReach(Forges):
+    """Notes which repositories are asked for, and has none of them."""
+
+    opened: list[tuple[int, int]] = field(default_factory=list)
+
+    async def open(self, installation: InstallationId, repository: RepositoryId) -> NoReturn:
+        self.opened.append((installation, repository))
+        raise ForgeGone("no such repository")
