@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 _FIRST = tuple(
@@ -20,3 +22,9 @@ def _rank(item: pytest.Item) -> int:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_rank)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays: the collector need not look at it again after each test."""
+    gc.collect()
+    gc.freeze()

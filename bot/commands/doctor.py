@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 
 from bot.custody.git import GitError, git
 from bot.domain.errors import Transient, UserError
+from bot.providers.forge.connection import signing_key
 from bot.providers.store.sql import open_store
 from bot.sandboxd.egress.rules import parse_entry
 from bot.sandboxd.errors import IsolationUnavailable
@@ -41,7 +42,7 @@ async def examine(settings: Settings) -> tuple[Finding, ...]:
         await _git(),
         await _sandbox(settings),
         egress(settings),
-        *_configuration(settings),
+        *configuration(settings),
         _database(settings),
     )
 
@@ -98,7 +99,7 @@ def egress(settings: Settings) -> Finding:
     return Finding("network", said, hint=hint)
 
 
-def _configuration(settings: Settings) -> tuple[Finding, ...]:
+def configuration(settings: Settings) -> tuple[Finding, ...]:
     rows = (
         ("PULLWRIGHT_APP_ID", bool(settings.app_id)),
         ("PULLWRIGHT_WEBHOOK_SECRET", bool(settings.webhook_secret.get_secret_value())),
@@ -114,8 +115,8 @@ def _configuration(settings: Settings) -> tuple[Finding, ...]:
         for name, is_set in rows
     ]
     try:
-        settings.private_key()
-        found.append(Finding("PULLWRIGHT_PRIVATE_KEY_FILE", "set, readable"))
+        signing_key(settings.private_key())
+        found.append(Finding("PULLWRIGHT_PRIVATE_KEY_FILE", "set, usable"))
     except UserError as error:
         found.append(Finding("PULLWRIGHT_PRIVATE_KEY_FILE", error.message, blocks=True, hint=error.hint))
     voyage = "set" if settings.voyage_api_key.get_secret_value() else "not set: ranking uses words and outlines only"

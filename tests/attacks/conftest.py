@@ -11,6 +11,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ ELSEWHERE = Path(__file__).with_name("elsewhere.txt")
 Control = Callable[[object, str], None]
 
 
+@cache
 def corpus() -> dict[str, str]:
     """Case → seam, with the sandbox's probes."""
     cases = {found[1]: found[2] for found in map(_CASE.match, CASES.read_text("utf-8").splitlines()) if found}

@@ -126,7 +126,8 @@ async def test_a_kept_set_up_that_is_gone_or_damaged_costs_time_and_nothing_else
 
 async def test_a_set_up_that_goes_on_changing_the_files_is_told_to_whoever_wrote_it(repository):
     base = await repository.commit(app_py="1\n", deps_txt="a\n")
-    restless = replace(SETTINGS, setup=("(while :; do echo x >> app.py; done) >/dev/null 2>&1 &",))
+    loops = "for _ in 1 2 3 4; do (while :; do echo x >> app.py; done) >/dev/null 2>&1 & done"
+    restless = replace(SETTINGS, setup=(loops, "until grep -q x app.py; do sleep 0.01; done"))
     with pytest.raises(UserError, match="not the commit's any more"):
         await repository.made(base, settings=restless)
 

@@ -1,4 +1,4 @@
-"""What an operator is told about the sandboxes of this machine."""
+"""What an operator is told about this machine and the configuration."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.commands.doctor import egress, isolation
+from bot.commands.doctor import configuration, egress, isolation
 from bot.settings import Settings
 
 LESS = "Limits on memory are not enforced by a control group."
@@ -42,3 +42,13 @@ def test_hosts_that_take_uploads_are_named(tmp_path: Path, always: str, setup: s
 
 def test_an_entry_that_is_no_host_blocks(tmp_path: Path):
     assert egress(Settings(home=tmp_path, egress="*.example.org")).blocks
+
+
+def test_a_key_that_cannot_sign_blocks(tmp_path: Path):
+    key = tmp_path / "key.pem"
+    key.write_text("-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\n")
+    (found,) = [
+        row for row in configuration(Settings(home=tmp_path, private_key_file=key)) if "KEY_FILE" in row.subject
+    ]
+    assert found.blocks
+    assert "damaged" in found.state
