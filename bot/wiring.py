@@ -57,7 +57,7 @@ def build(settings: Settings, sandbox: SandboxEndpoint) -> Application:
     """Connect everything. Nothing is started and nothing outside is called yet, but the store is opened."""
     settings.home.mkdir(parents=True, exist_ok=True)
     store = open_store(settings.database())
-    credentials = AppCredentials(settings.app_id, settings.private_key())
+    credentials = AppCredentials.from_pem(settings.app_id, settings.private_key())
     services = _services(settings, sandbox, store, credentials)
     engine = Engine(
         services,
@@ -75,7 +75,7 @@ def local(settings: Settings, sandbox: SandboxEndpoint) -> Iterator[Services]:
     settings.home.mkdir(parents=True, exist_ok=True)
     store = open_store(settings.database())
     try:
-        yield _services(settings, sandbox, store, AppCredentials("", ""))
+        yield _services(settings, sandbox, store, AppCredentials("", None))
     finally:
         store.close()
 

@@ -139,7 +139,7 @@ async def gateway(answer: Answer, seen: list[httpx.Request]) -> AsyncIterator[Gi
             return httpx.Response(200, json=REPOSITORY)
         return answer(request)
 
-    credentials = AppCredentials("7", key_pair().private_pem)
+    credentials = AppCredentials.from_pem("7", key_pair().private_pem)
     forges = GithubForges(credentials, base_url="https://hub.example/", pool=httpx.MockTransport(handle))
     try:
         opened = await forges.open(InstallationId(9), RepositoryId(42))
@@ -216,7 +216,7 @@ async def test_d03_a_repository_that_answers_under_another_number_is_refused():
             return httpx.Response(201, json={"token": "ghs_x", "expires_at": "2099-01-01T00:00:00Z"})
         return httpx.Response(200, json={**REPOSITORY, "id": 43, "slug": "pullwright"})
 
-    credentials = AppCredentials("7", key_pair().private_pem)
+    credentials = AppCredentials.from_pem("7", key_pair().private_pem)
     forges = GithubForges(credentials, base_url="https://hub.example/", pool=httpx.MockTransport(handle))
     with pytest.raises(ForgeGone):
         await forges.open(InstallationId(9), RepositoryId(42))
@@ -263,7 +263,7 @@ async def test_d04_a_token_that_is_wider_than_asked_is_not_used(wider: dict[str,
 
     for given in ({"permissions": {"contents": "read", "metadata": "read"}}, wider):
         forges = GithubForges(
-            AppCredentials("7", key_pair().private_pem),
+            AppCredentials.from_pem("7", key_pair().private_pem),
             base_url="https://hub.example/",
             pool=httpx.MockTransport(handle),
         )

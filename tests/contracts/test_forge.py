@@ -63,7 +63,7 @@ async def opened(config: Config | None = None, prefix: str = "") -> AsyncIterato
         pauses.append(seconds)
 
     async with hub(config) as world:
-        credentials = AppCredentials(str(world.endpoint.app_id), world.endpoint.private_key_pem)
+        credentials = AppCredentials.from_pem(str(world.endpoint.app_id), world.endpoint.private_key_pem)
         forges = GithubForges(credentials, base_url=world.endpoint.url + prefix, wait=wait)
         try:
             installation = InstallationId(world.endpoint.installation_id)
@@ -86,7 +86,7 @@ async def _branch(forge: Forge, name: str, path: str = "new.py", data: bytes = b
 
 
 def test_the_client_fits_the_port() -> None:
-    credentials = AppCredentials("1", "key")
+    credentials = AppCredentials("1", None)
 
     def takes(_: type[Forge], __: type[Forges]) -> None: ...
 

@@ -104,7 +104,7 @@ async def test_every_call_of_the_product_is_answered_as_described():
     async with receiving() as receiver, hub(teams) as world:
         receiver.answer = 500
         await world.ask("PATCH", "/app/hook/config", "app", {"url": receiver.url})
-        credentials = AppCredentials(str(world.endpoint.app_id), world.endpoint.private_key_pem)
+        credentials = AppCredentials.from_pem(str(world.endpoint.app_id), world.endpoint.private_key_pem)
         forges = GithubForges(credentials, base_url=world.endpoint.url)
         forge = await forges.open(
             InstallationId(world.endpoint.installation_id), RepositoryId(world.endpoint.repositories[0].id)

@@ -10,7 +10,7 @@ from tests.contracts.github_world import HOME, Hub, hub, receiving
 
 def opened(world: Hub) -> GithubHookLog:
     end = world.endpoint
-    return GithubHookLog(AppCredentials(str(end.app_id), end.private_key_pem), base_url=end.url)
+    return GithubHookLog(AppCredentials.from_pem(str(end.app_id), end.private_key_pem), base_url=end.url)
 
 
 async def test_failed_attempts_are_read_over_all_pages_and_delivered_again():

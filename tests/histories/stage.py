@@ -207,7 +207,7 @@ class HistoryStage:
 
     async def begin(self, policies: Policies, issue: int) -> None:
         """Join the product to the world; the task begins when `play` is awaited."""
-        credentials = AppCredentials(str(self.world.app.id), key_pair().private_pem)
+        credentials = AppCredentials.from_pem(str(self.world.app.id), key_pair().private_pem)
         self.forges = GithubForges(credentials, base_url=BASE, pool=httpx.ASGITransport(self.service))
         reference = RepositoryRef(
             RepositoryId(self.repository.id), self.repository.full_name, InstallationId(self.installation.id)

@@ -53,7 +53,7 @@ async def test_a_repository_that_comes_is_handed_on_and_no_task_starts(action: s
 async def arrival(tmp_path: Path) -> AsyncIterator[tuple[Arrival, Services]]:
     """One repository on the stand-in, reached over HTTP as the App."""
     async with office(tmp_path) as made, hub(github.Config(seed=SEED)) as world:
-        credentials = AppCredentials(str(world.endpoint.app_id), world.endpoint.private_key_pem)
+        credentials = AppCredentials.from_pem(str(world.endpoint.app_id), world.endpoint.private_key_pem)
         forges = GithubForges(credentials, base_url=world.endpoint.url)
         told = Arrival(InstallationId(world.endpoint.installation_id), RepositoryId(world.endpoint.repositories[0].id))
         try:

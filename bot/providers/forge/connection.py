@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import httpx
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from githubkit import AppAuthStrategy, GitHub, TokenAuthStrategy
 from githubkit.cache import MemCacheStrategy
@@ -90,8 +92,9 @@ class Connection:
     async def close(self) -> None:
         await self._transport.close()
 
-    def as_app(self, issuer: str, private_key: str) -> GitHub[Any]:
-        return GitHub(AppAuthStrategy(issuer, signing_key(private_key)), config=self._config)
+    def as_app(self, issuer: str, key: RSAPrivateKey | None) -> GitHub[Any]:
+        """githubkit hands the key on to PyJWT, which takes it as an object as well as it takes text."""
+        return GitHub(AppAuthStrategy(issuer, cast("str", key)), config=self._config)
 
     def as_token(self, token: str) -> GitHub[Any]:
         return GitHub(TokenAuthStrategy(token), config=self._config)
@@ -121,15 +124,18 @@ class Connection:
 
 
 @cache
-def signing_key(pem: str) -> Any:
+def signing_key(pem: str) -> RSAPrivateKey:
     """An App's key, read and checked once: from text that would take 70 ms for each token. Raises UserError when it is none."""
     try:
-        return load_pem_private_key(pem.encode(), password=None)
-    except (ValueError, TypeError) as error:
+        key = load_pem_private_key(pem.encode(), password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        key = None
+    if not isinstance(key, RSAPrivateKey):
         raise UserError(
-            "The App's private key cannot be used: it is damaged, or asks for a password.",
+            "The App's private key cannot be used: it is damaged, asks for a password, or is no RSA key.",
             "Download it again from the App's settings page, and check PULLWRIGHT_PRIVATE_KEY_FILE.",
-        ) from error
+        )
+    return key
 
 
 def _graphql_url(base: httpx.URL) -> str:

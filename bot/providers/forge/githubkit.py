@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 from bot.domain.change import TreeEntry
 from bot.domain.event import Actor
@@ -28,7 +29,7 @@ from bot.domain.ids import (
 )
 from bot.domain.pull import Permission, PullRequest, Review
 from bot.providers.forge import readings
-from bot.providers.forge.connection import Ask, Connection, Wait
+from bot.providers.forge.connection import Ask, Connection, Wait, signing_key
 from bot.providers.forge.failures import Unauthorised, graphql_error
 from bot.providers.forge.pacing import Pace
 from bot.providers.forge.port import (
@@ -56,10 +57,15 @@ _DRAFT = "mutation($id:ID!){convertPullRequestToDraft(input:{pullRequestId:$id})
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AppCredentials:
-    """`issuer` is the App's id or client id. Never printed."""
+    """`issuer` is the App's id or client id; without a key nothing can be asked. Never printed."""
 
     issuer: str
-    private_key: str
+    key: RSAPrivateKey | None
+
+    @classmethod
+    def from_pem(cls, issuer: str, private_key: str) -> AppCredentials:
+        """Raises UserError when the text is no key."""
+        return cls(issuer, signing_key(private_key))
 
 
 class GithubForges:
@@ -74,7 +80,7 @@ class GithubForges:
         pool: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self._connection = Connection(base_url, wait=wait, pool=pool)
-        self._app = self._connection.as_app(credentials.issuer, credentials.private_key)
+        self._app = self._connection.as_app(credentials.issuer, credentials.key)
         self._tokens = TokenBook(self._mint)
         self._wait = wait
         self._paces: dict[InstallationId, Pace] = {}

@@ -32,7 +32,7 @@ class GithubHookLog:
         pool: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self._connection = Connection(base_url, wait=wait, pool=pool)
-        self._app = self._connection.as_app(credentials.issuer, credentials.private_key)
+        self._app = self._connection.as_app(credentials.issuer, credentials.key)
 
     async def close(self) -> None:
         await self._connection.close()
