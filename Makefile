@@ -1,9 +1,10 @@
 # Every target sets up what it needs; nothing has to be installed by hand.
 .DEFAULT_GOAL := help
-.PHONY: stories others test-ordinary test-live fuzz-importer crash histories gate-histories help setup demo test check lint types architecture unit contracts test-tools attacks scenarios test-real serve bench-retrieval bench-generalisation bench-index bench-rebuilds bench-sandbox bench-custody bench-webhook lock clean
+.PHONY: stories beside-stories test-rules test-sandboxes test-stand-ins test-attacks test-ordinary test-live fuzz-importer crash histories gate-histories help setup demo test check lint types architecture unit contracts test-tools attacks scenarios test-real serve bench-retrieval bench-generalisation bench-index bench-rebuilds bench-sandbox bench-custody bench-webhook lock clean
 BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE  # stories start the product often: it should not be compiled each time
 PYTEST := $(BIN)/pytest -q -n 2 --dist loadfile
+ELSEWHERE = $(shell cut -d' ' -f2 tests/attacks/elsewhere.txt)
 OTHERS := $(filter-out tests/__pycache__/ tests/attacks/ tests/scenarios/,$(wildcard tests/*/))
 
 help: ## Show this help
@@ -41,7 +42,7 @@ contracts: setup test-tools
 	@$(PYTEST) tests/contracts
 
 attacks: setup ## The attack corpus
-	@$(PYTEST) tests/attacks $$(cut -d' ' -f2 tests/attacks/elsewhere.txt)
+	@$(PYTEST) tests/attacks $(ELSEWHERE)
 
 fuzz-importer: setup ## N result streams with structured damage through the importer: outcomes as JSON
 	@$(BIN)/python -m tests.attacks.fuzz $(or $(N),200000) --first $(or $(FIRST),0)
@@ -55,17 +56,31 @@ gate-histories: setup ## N random histories of the gate: seeds and counts as JSO
 scenarios: setup test-tools
 	@$(PYTEST) -m "not real" tests/scenarios
 
-# Side by side: stories wait more than they work, and need not import what all other tests import. tests/conftest.py says what comes first.
-test: lint ## Everything CI runs
-	@$(MAKE) --no-print-directory -j 3 stories others types
+# Side by side: stories, which wait more than they work, are told as they come; the rest prints when it is done. Each part is one
+# process that imports only what its own tests need.
+test: lint test-tools ## Everything CI runs
+	@$(MAKE) --no-print-directory -j 2 stories beside-stories
 
-stories: setup test-tools
+stories:
 	@$(PYTEST) -vv -n 3 --no-loadscope-reorder -m "not real" --ignore tests/scenarios/test_lightning.py tests/scenarios
 
-# With the one story that is a case of the attack corpus, which this run reports on.
-others: setup test-tools
+beside-stories:
+	@MAKEFLAGS="$(filter-out -j% --jobserver%,$(MAKEFLAGS))" $(MAKE) --no-print-directory --keep-going --output-sync=target -j 5 test-rules test-sandboxes test-stand-ins test-attacks types
+
+test-rules:
 	@$(BIN)/lint-imports --no-cache
-	@$(PYTEST) -n 3 --no-loadscope-reorder -m "not real" tests/scenarios/test_lightning.py tests/attacks $(OTHERS)
+	@$(PYTEST) -n 0 $(filter-out tests/contracts/ tests/histories/,$(OTHERS))
+
+test-sandboxes:
+	@$(PYTEST) -n 0 tests/contracts/test_sandbox_*
+
+test-stand-ins:
+	@$(PYTEST) -n 0 tests/contracts --ignore-glob 'tests/contracts/test_sandbox_*'
+
+# With the tests elsewhere that are cases of the attack corpus, which this part reports on.
+test-attacks:
+	@$(PYTEST) -n 0 -m "not real" tests/attacks tests/histories tests/scenarios/test_lightning.py \
+	  $(filter-out tests/histories/% tests/scenarios/%,$(ELSEWHERE))
 
 crash: setup ## N stories (20), the product killed at random requests: strikes and faults as JSON
 	@$(BIN)/python -m tests.scenarios.storms $(or $(N),20) --first $(or $(FIRST),0)

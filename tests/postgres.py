@@ -81,6 +81,11 @@ def database(server_url: str) -> Iterator[str]:
         _administer(server_url, f"DROP DATABASE {name} WITH (FORCE)")
 
 
+def empty(url: str) -> None:
+    """Leave nothing in a database; whoever still holds something of it keeps this waiting, and after ten seconds fails it."""
+    _administer(url, "SET lock_timeout = '10s'; DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+
+
 def _administer(server_url: str, statement: str) -> None:
     url = make_url(server_url).set(drivername="postgresql+psycopg")
     engine = create_engine(url, isolation_level="AUTOCOMMIT", connect_args={"connect_timeout": 5})

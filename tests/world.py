@@ -220,7 +220,7 @@ class World:
         """The product's check run on a commit."""
         return next(check for check in await self.rosa.checks(commit) if check["name"] == "pullwright/gate")
 
-    async def quiet(self, seconds: float = 1.5) -> None:
+    async def quiet(self, seconds: float = 2) -> None:
         """Let everything that is on its way arrive; for tests that say that something does not happen."""
         await self.hub.settle()
         await asyncio.sleep(seconds)
@@ -281,7 +281,7 @@ async def world(
             "PULLWRIGHT_GITHUB_API_URL": hub.url,
             "PULLWRIGHT_PORT": "0",
             "PULLWRIGHT_EXECUTOR_ID": "world",
-            "PULLWRIGHT_POLLING_SECONDS": "0.5",
+            "PULLWRIGHT_POLLING_SECONDS": "1",
             "ANTHROPIC_API_KEY": model.api_key,
             "ANTHROPIC_BASE_URL": model.url,
             "PYTHONWARNINGS": "ignore",

@@ -12,9 +12,10 @@ from tests import postgres
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[str]:
-    with postgres.server() as url:
-        yield url
+def shared() -> Iterator[str]:
+    """One database for all of them: to make one costs more than most tests."""
+    with postgres.server() as server, postgres.database(server) as made:
+        yield made
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -22,8 +23,9 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     if request.param == "sqlite":
         yield sqlite_url(tmp_path / "store.db")
         return
-    with postgres.database(request.getfixturevalue("server")) as made:
-        yield made
+    made: str = request.getfixturevalue("shared")
+    postgres.empty(made)
+    yield made
 
 
 @pytest.fixture

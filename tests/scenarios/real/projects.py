@@ -232,7 +232,7 @@ DJANGO = Project(
     title="DomainNameValidator accepts values that only contain a domain name",
     changelog="docs/releases/5.1.3.txt",
     fixes=(_DOMAIN,),
-    test=f"{_DJANGO} 1 validators forms_tests model_fields",
+    test=f"{_DJANGO} 1 validators model_fields",
     step_test=f"{_DJANGO} 1 validators",
 )
 
