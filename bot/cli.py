@@ -10,6 +10,8 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from bot.commands import reports
+
 app = typer.Typer(
     name="pullwright",
     help="Label an issue. Get a tested draft pull request. Nothing merges except the exact change a person approved.",
@@ -307,23 +309,8 @@ def doctor(as_json: Json = False) -> None:
     sys.exit(1 if any(finding.blocks for finding in findings) else 0)
 
 
-@app.command()
-def costs(
-    task: Annotated[str | None, typer.Argument(metavar="[TASK]", help="A task's id; default the newest tasks.")] = None,
-    limit: Annotated[int, typer.Option(help="How many tasks.", min=1, max=1000)] = 20,
-    vendors: Annotated[bool, typer.Option("--vendors", help="Price the same tokens on other vendors' terms.")] = False,
-    as_json: Json = False,
-) -> None:
-    """Show what tasks cost, call by call with --json, from the ledger, and what summaries of files cost."""
-    import asyncio
-
-    from bot.commands import costs as command
-    from bot.settings import load
-
-    settings = load()
-    calls = asyncio.run(command.costs(settings, task, limit))
-    summaries = asyncio.run(command.of_summaries(settings)) if task is None else ()
-    _announce(command.render(calls, as_json=as_json, vendors=vendors, summaries=summaries))
+app.command("costs")(reports.costs)
+app.command("trace")(reports.trace)
 
 
 Policies = Annotated[Path | None, typer.Option("--policies", help="Directory; default the configured one.")]

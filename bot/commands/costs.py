@@ -38,7 +38,7 @@ async def costs(settings: Settings, task: str | None, limit: int) -> tuple[CallC
         raise UserError(
             f"The ledger knows nothing of {task}.", "`pullwright costs` without a task lists the newest ones."
         )
-    return tuple(_call(name, row) for name, rows in found for row in rows)
+    return tuple(of_row(name, row) for name, rows in found for row in rows)
 
 
 async def of_summaries(settings: Settings) -> tuple[Account, ...]:
@@ -61,7 +61,8 @@ async def _rows(settings: Settings, task: str | None, limit: int) -> list[tuple[
         store.close()
 
 
-def _call(task: str, row: LedgerRow) -> CallCost:
+def of_row(task: str, row: LedgerRow) -> CallCost:
+    """A row of the ledger as reports show it."""
     attempt, settled = row.attempt, row.settled
     return CallCost(
         task=task,

@@ -47,6 +47,12 @@ class SqlApprovals:
         text = await self._database.read(lambda connection: _last(connection, task))
         return None if text is None else _APPROVAL.decode(text)
 
+    async def of(self, task: TaskId) -> tuple[Approval, ...]:
+        """Every approval of this task, in their order."""
+        query = select(APPROVALS.c.approval).where(APPROVALS.c.task == task).order_by(APPROVALS.c.seq)
+        texts = await self._database.read(lambda connection: connection.scalars(query).all())
+        return tuple(_APPROVAL.decode(text) for text in texts)
+
     async def broken_at(self) -> int | None:
         """The first row whose chain does not follow from the rows before it; None when the log is whole."""
         everything = select(APPROVALS).order_by(APPROVALS.c.seq)

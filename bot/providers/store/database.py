@@ -7,9 +7,10 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine, event, exc, text
+from sqlalchemy import Connection, Engine, create_engine, event, exc, inspect, text
 from sqlalchemy.engine import URL, make_url
 
 from bot.domain.errors import Transient, UserError
@@ -43,6 +44,14 @@ class Database:
         with _guarded(), self._engine.begin() as connection:
             self._queue_up(connection, "schema")
             METADATA.create_all(connection)
+
+    def made(self) -> bool:
+        """Whether the tables were ever created. A SQLite file would be made by looking into it."""
+        file = self._engine.url.database if self._sqlite else None
+        if file is not None and not Path(file).exists():
+            return False
+        with _guarded():
+            return self._read(lambda connection: inspect(connection).has_table("tasks"))
 
     def close(self) -> None:
         """Finish what runs, then give the connections back."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import bindparam, insert, or_, select, update
 
-from bot.domain.ids import DeliveryId
+from bot.domain.ids import DeliveryId, TaskId
 from bot.providers.store.database import Database, Taken
 from bot.providers.store.port import Delivery
 from bot.providers.store.schema import DELIVERIES
@@ -24,6 +25,16 @@ _DONE = (
 def body_key(event: str, body: bytes) -> str:
     """Names a body of an event. The signature does not cover the headers, so a replay may carry any delivery id."""
     return hashlib.sha256(event.encode() + b"\0" + body).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """A delivery without its body, and what it led to."""
+
+    id: DeliveryId
+    event: str
+    received_at: str
+    note: str
 
 
 class SqlDeliveries:
@@ -70,6 +81,19 @@ class SqlDeliveries:
         waiting = select(DELIVERIES.c.id).where(DELIVERIES.c.finished.is_(False)).order_by(DELIVERIES.c.seq)
         rows = await self._database.read(lambda connection: connection.execute(waiting).scalars().all())
         return tuple(DeliveryId(row) for row in rows)
+
+    async def about(self, task: TaskId, *, since: str, until: str) -> tuple[Noted, ...]:
+        """Those received between these ISO times that started this task or were told to it, in their order."""
+        mine = or_(
+            DELIVERIES.c.note == f"started {task}", DELIVERIES.c.note.startswith(f"told {task}: ", autoescape=True)
+        )
+        query = (
+            select(DELIVERIES.c.id, DELIVERIES.c.event, DELIVERIES.c.received_at, DELIVERIES.c.note)
+            .where(DELIVERIES.c.received_at >= since, DELIVERIES.c.received_at <= until, mine)
+            .order_by(DELIVERIES.c.seq)
+        )
+        rows = await self._database.read(lambda connection: connection.execute(query).all())
+        return tuple(Noted(DeliveryId(row.id), row.event, row.received_at, row.note) for row in rows)
 
     async def purge(self, *, before: str) -> int:
         """Empty the bodies of finished deliveries received before this ISO time; how many. Their keys stay, against replay."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, field
 
 from sqlalchemy import ColumnElement, Connection, and_, func, insert, select, update
 
@@ -19,10 +19,11 @@ _SETTLED = Codec(Settled)
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
-    """One attempt and, when its fate is known, how it ended."""
+    """One attempt and, when its fate is known, how it ended. `at`: when it was opened, in seconds since 1970, where that is known."""
 
     attempt: Attempt
     settled: Settled | None
+    at: int | None = field(default=None, compare=False)
 
 
 class SqlLedger:
@@ -64,12 +65,25 @@ class SqlLedger:
 
     async def rows(self, task: str) -> tuple[LedgerRow, ...]:
         """Every attempt of the task in the order they were opened, for reports."""
-        query = select(LEDGER.c.attempt, LEDGER.c.settled).where(LEDGER.c.task == task).order_by(LEDGER.c.seq)
+        query = (
+            select(LEDGER.c.attempt, LEDGER.c.settled, LEDGER_TIMES.c.at)
+            .outerjoin(LEDGER_TIMES, LEDGER_TIMES.c.ledger_seq == LEDGER.c.seq)
+            .where(LEDGER.c.task == task)
+            .order_by(LEDGER.c.seq)
+        )
         rows = await self._database.read(lambda connection: connection.execute(query).all())
         return tuple(
-            LedgerRow(_ATTEMPT.decode(row.attempt), None if row.settled is None else _SETTLED.decode(row.settled))
+            LedgerRow(
+                _ATTEMPT.decode(row.attempt), None if row.settled is None else _SETTLED.decode(row.settled), row.at
+            )
             for row in rows
         )
+
+    async def tasks(self, prefix: str, limit: int) -> tuple[str, ...]:
+        """Tasks with attempts whose id begins so; those on a local clone have no other record."""
+        begins = LEDGER.c.task.startswith(prefix, autoescape=True)
+        query = select(LEDGER.c.task).where(begins).distinct().order_by(LEDGER.c.task).limit(limit)
+        return tuple(await self._database.read(lambda connection: connection.scalars(query).all()))
 
     async def spent(self, tasks: tuple[str, ...]) -> dict[str, MicroUsd]:
         """What each of these tasks has cost, in one query, for listings."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,6 +44,20 @@ def open_store(url: str) -> Store:
     """Open `DATABASE_URL` and create what is missing. Raises Transient when it cannot be reached."""
     database = Database(url)
     database.prepare()
+    return _stores(database)
+
+
+@contextmanager
+def reading(url: str) -> Iterator[Store | None]:
+    """What is in `DATABASE_URL`, to be looked at only: nothing is created. None when nothing was ever stored there."""
+    database = Database(url)
+    try:
+        yield _stores(database) if database.made() else None
+    finally:
+        database.close()
+
+
+def _stores(database: Database) -> Store:
     return Store(
         database,
         SqlDeliveries(database),

@@ -94,14 +94,24 @@ class SqlTasks:
 
     async def living(self) -> tuple[TaskRecord, ...]:
         """Every task that has not ended, oldest first."""
-        alive = select(TASKS).where(TASKS.c.ending.is_(None)).order_by(TASKS.c.seq)
-        rows = await self._database.read(lambda connection: connection.execute(alive).all())
-        return tuple(_record(row) for row in rows)
+        return await self._several(select(TASKS).where(TASKS.c.ending.is_(None)).order_by(TASKS.c.seq))
 
     async def listing(self, limit: int = 100) -> tuple[TaskRecord, ...]:
         """The newest tasks, newest first."""
-        newest = select(TASKS).order_by(TASKS.c.seq.desc()).limit(limit)
-        rows = await self._database.read(lambda connection: connection.execute(newest).all())
+        return await self._several(select(TASKS).order_by(TASKS.c.seq.desc()).limit(limit))
+
+    async def beginning(self, prefix: str, limit: int) -> tuple[TaskRecord, ...]:
+        """Tasks whose id begins so, newest first."""
+        begins = TASKS.c.id.startswith(prefix, autoescape=True)
+        return await self._several(select(TASKS).where(begins).order_by(TASKS.c.seq.desc()).limit(limit))
+
+    async def numbered(self, number: int) -> tuple[TaskRecord, ...]:
+        """Tasks of the issues and pull requests of this number, in every repository, newest first."""
+        of_number = select(TASK_SUBJECTS.c.task).where(TASK_SUBJECTS.c.number == number)
+        return await self._several(select(TASKS).where(TASKS.c.id.in_(of_number)).order_by(TASKS.c.seq.desc()))
+
+    async def _several(self, query: Select[Any]) -> tuple[TaskRecord, ...]:
+        rows = await self._database.read(lambda connection: connection.execute(query).all())
         return tuple(_record(row) for row in rows)
 
     async def _one(self, query: Select[Any]) -> TaskRecord | None:
