@@ -51,6 +51,8 @@ class Application:
     store: Store
     services: Services
     engine: Engine
+    sandboxes: E2BSandboxes
+    """As the door's event loop asks for them."""
 
 
 def build(settings: Settings, sandbox: SandboxEndpoint) -> Application:
@@ -66,7 +68,7 @@ def build(settings: Settings, sandbox: SandboxEndpoint) -> Application:
         ),
         GithubForges(credentials, base_url=settings.github_api_url),
     )
-    return Application(settings, store, services, engine)
+    return Application(settings, store, services, engine, _sandboxes(sandbox))
 
 
 @contextmanager
@@ -80,6 +82,10 @@ def local(settings: Settings, sandbox: SandboxEndpoint) -> Iterator[Services]:
         store.close()
 
 
+def _sandboxes(endpoint: SandboxEndpoint) -> E2BSandboxes:
+    return E2BSandboxes(api_url=endpoint.api_url, sandbox_url=endpoint.sandbox_url, api_key=endpoint.api_key)
+
+
 def _services(settings: Settings, sandbox: SandboxEndpoint, store: Store, credentials: AppCredentials) -> Services:
     egress, setup_egress = settings.hosts()
     return Services(
@@ -87,7 +93,7 @@ def _services(settings: Settings, sandbox: SandboxEndpoint, store: Store, creden
         hook_log=GithubHookLog(credentials, base_url=settings.github_api_url),
         model_for=_models(settings, store),
         ledger=store.ledger,
-        sandboxes=E2BSandboxes(api_url=sandbox.api_url, sandbox_url=sandbox.sandbox_url, api_key=sandbox.api_key),
+        sandboxes=_sandboxes(sandbox),
         scanner=Semgrep.from_directory(settings.policies / "semgrep", "/opt/semgrep/bin/semgrep"),
         deliveries=store.deliveries,
         tasks=store.tasks,

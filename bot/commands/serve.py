@@ -25,6 +25,7 @@ from bot.settings import Settings
 from bot.telemetry import configure
 from bot.web.app import WebSettings
 from bot.web.app import build as build_web
+from bot.web.metrics import Sources
 from bot.wiring import Application, SandboxEndpoint, build
 from bot.workflow.engine import Engine
 
@@ -160,6 +161,7 @@ async def _listening(settings: Settings, application: Application, door: socket.
             secrets=tuple(secret.get_secret_value() for secret in given if secret.get_secret_value()),
             tasks=application.store.tasks,
             ledger=application.store.ledger,
+            metrics=Sources(application.store.figures, application.engine, application.sandboxes),
             password=settings.dashboard_password.get_secret_value() or None,
         ),
     )

@@ -15,6 +15,7 @@ from bot.providers.store.port import Tasks
 from bot.stages.intake.signature import WebhookSecrets
 from bot.web.board import Board, BoardSettings, Spending
 from bot.web.hook import Hook, HookSettings, Receiver
+from bot.web.metrics import Metrics, Sources
 
 __all__ = ["Receiver", "WebSettings", "build"]
 
@@ -30,7 +31,9 @@ class WebSettings:
     ledger: Spending
     pages: str = "https://github.com"
     password: str | None = field(default=None, repr=False)
-    """Of the task page, with any user name; None leaves it open to whoever reaches the port."""
+    """Of the task page and of `/metrics`, with any user name; None leaves it open to whoever reaches the port."""
+    metrics: Sources | None = None
+    """What `/metrics` tells; without it there is no such page."""
     largest_body: int = 25 * 1024 * 1024
     body_seconds: float = 10.0
 
@@ -39,15 +42,16 @@ def build(receiver: Receiver, settings: WebSettings) -> Starlette:
     """The application; `receiver` takes deliveries in. Raises UserError without a webhook secret."""
     hook = Hook(receiver, HookSettings(_secrets(settings), settings.largest_body, settings.body_seconds))
     board = Board(settings.tasks, settings.ledger, BoardSettings(settings.pages, settings.password))
-    return Starlette(
-        routes=[
-            Route("/webhook", hook.answer, methods=["POST"]),
-            Route("/healthz", _healthy, methods=["GET"]),
-            Route("/readyz", board.ready, methods=["GET"]),
-            Route("/", board.page, methods=["GET"]),
-        ],
-        exception_handlers={Exception: _fault},
-    )
+    routes = [
+        Route("/webhook", hook.answer, methods=["POST"]),
+        Route("/healthz", _healthy, methods=["GET"]),
+        Route("/readyz", board.ready, methods=["GET"]),
+        Route("/", board.page, methods=["GET"]),
+    ]
+    if settings.metrics is not None:
+        metrics = Metrics(settings.metrics, hook.counts, settings.password)
+        routes.append(Route("/metrics", metrics.answer, methods=["GET"]))
+    return Starlette(routes=routes, exception_handlers={Exception: _fault})
 
 
 def _secrets(settings: WebSettings) -> WebhookSecrets:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -18,6 +15,7 @@ from bot.domain.errors import Transient
 from bot.domain.money import ZERO, MicroUsd, show
 from bot.domain.task import ENDINGS, Stage
 from bot.providers.store.port import TaskRecord, Tasks
+from bot.web.access import refused
 
 SHOWN = 100
 
@@ -73,8 +71,8 @@ class Board:
         )
 
     async def page(self, request: Request) -> Response:
-        if not self._may_see(request.headers.get("authorization", "")):
-            return PlainTextResponse("The password is needed.\n", 401, {"www-authenticate": 'Basic realm="Pullwright"'})
+        if (refusal := refused(request, self._settings.password)) is not None:
+            return refusal
         try:
             rows = await self._rows()
         except Transient:
@@ -94,16 +92,6 @@ class Board:
         records = await self._tasks.listing(SHOWN)
         spent = await self._spending.spent(tuple(record.spec.id for record in records))
         return tuple(_row(record, spent.get(record.spec.id, ZERO), self._settings.pages) for record in records)
-
-    def _may_see(self, authorization: str) -> bool:
-        if self._settings.password is None:
-            return True
-        scheme, _, coded = authorization.partition(" ")
-        try:
-            given = base64.b64decode(coded, validate=True).partition(b":")[2]
-        except binascii.Error:
-            return False
-        return scheme.lower() == "basic" and hmac.compare_digest(given, self._settings.password.encode())
 
 
 def _row(record: TaskRecord, spent: MicroUsd, pages: str) -> Row:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from enum import Enum
 from typing import Protocol
 
 from starlette.datastructures import Headers
@@ -28,9 +29,45 @@ _DELIVERY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,99}")
 _EVENT = re.compile(r"[a-z][a-z0-9_]{0,59}")
 _DISCARDED = 3
 """How many times the largest body is read, and thrown away, of one that was refused."""
-_BROKEN_OFF = frozenset({400, 408})
 _LARGE = 256 * 1024
 """Bodies above this are judged on a thread, so that the loop goes on answering."""
+
+
+class Why(Enum):
+    """Why a delivery is refused: what counters call it, and the status of the answer."""
+
+    UNSIGNED = ("unsigned", 401)
+    SIGNATURE = ("signature", 401)
+    ENCODING = ("encoding", 415)
+    CONTENT_TYPE = ("content_type", 415)
+    TOO_LARGE = ("too_large", 413)
+    TOO_SLOW = ("too_slow", 408)
+    BROKEN_OFF = ("broken_off", 400)
+    NAMELESS = ("nameless", 400)
+    BODY = ("body", 400)
+    NOT_STORED = ("not_stored", 503)
+
+    @property
+    def label(self) -> str:
+        return self.value[0]
+
+    @property
+    def status(self) -> int:
+        return self.value[1]
+
+
+_BROKEN_OFF = frozenset({Why.BROKEN_OFF, Why.TOO_SLOW})
+"""Nobody is there any more to read the rest from."""
+
+ACCEPTED, DUPLICATE, IGNORED, PONG = "accepted", "duplicate", "ignored", "pong"
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What became of deliveries since the start."""
+
+    taken: dict[str, int] = field(default_factory=lambda: dict.fromkeys((ACCEPTED, DUPLICATE, IGNORED, PONG), 0))
+    refused: dict[str, int] = field(default_factory=lambda: {why.label: 0 for why in Why})
 
 
 class Receiver(Protocol):
@@ -57,9 +94,9 @@ class HookSettings:
 
 @dataclass(frozen=True, slots=True)
 class _Refusal(Exception):  # noqa: N818 - an answer, not a fault
-    """The request gets this status and these words."""
+    """The request is refused with these words."""
 
-    status: int
+    why: Why
     reason: str
 
 
@@ -69,6 +106,7 @@ class Hook:
     def __init__(self, receiver: Receiver, settings: HookSettings) -> None:
         self._receiver = receiver
         self._settings = settings
+        self.counts = Counts()
 
     async def answer(self, request: Request) -> Response:
         """401, 408, 413, 415, 400 for what we do not take; 503 when it cannot be stored; else 200 for a ping and 202."""
@@ -76,16 +114,16 @@ class Hook:
             self._look_at(request.headers)
             body = await self._read(request)
         except _Refusal as refusal:
-            if refusal.status not in _BROKEN_OFF:
+            if refusal.why not in _BROKEN_OFF:
                 await self._discard(request)
-            return _answer(refusal.status, refusal.reason)
+            return self._refused(refusal.why, refusal.reason)
         try:
             if len(body) > _LARGE:
                 verdict = await asyncio.to_thread(self._judge, request.headers, body)
             else:
                 verdict = self._judge(request.headers, body)
         except _Refusal as refusal:
-            return _answer(refusal.status, refusal.reason)
+            return self._refused(refusal.why, refusal.reason)
         return await self._take(verdict) if isinstance(verdict, Delivery) else verdict
 
     async def _discard(self, request: Request) -> None:
@@ -102,12 +140,12 @@ class Hook:
     def _look_at(self, headers: Headers) -> None:
         """What can be refused before a byte of the body is read."""
         if len(headers.getlist("x-hub-signature-256")) != 1:
-            raise _Refusal(401, "one signature is needed")
+            raise _Refusal(Why.UNSIGNED, "one signature is needed")
         if headers.get("content-encoding", "identity").lower() != "identity":
-            raise _Refusal(415, "send the body as it is, without a content encoding")
+            raise _Refusal(Why.ENCODING, "send the body as it is, without a content encoding")
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdigit()) or len(length) > 12 or int(length) > self._settings.largest_body:
-            raise _Refusal(413, "the body is too large")
+            raise _Refusal(Why.TOO_LARGE, "the body is too large")
 
     async def _read(self, request: Request) -> bytes:
         chunks: list[bytes] = []
@@ -117,32 +155,32 @@ class Hook:
                 async for chunk in request.stream():
                     size += len(chunk)
                     if size > self._settings.largest_body:
-                        raise _Refusal(413, "the body is too large")
+                        raise _Refusal(Why.TOO_LARGE, "the body is too large")
                     chunks.append(chunk)
         except TimeoutError:
-            raise _Refusal(408, "the body came too slowly") from None
+            raise _Refusal(Why.TOO_SLOW, "the body came too slowly") from None
         except ClientDisconnect:
-            raise _Refusal(400, "the body ended early") from None
+            raise _Refusal(Why.BROKEN_OFF, "the body ended early") from None
         return b"".join(chunks)
 
     def _judge(self, headers: Headers, body: bytes) -> Delivery | Response:
         """The delivery to store, or the answer to one that needs no storing."""
         if not is_signed(self._settings.secrets, body, headers.get("x-hub-signature-256")):
-            raise _Refusal(401, "the signature does not fit the body")
+            raise _Refusal(Why.SIGNATURE, "the signature does not fit the body")
         if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-            raise _Refusal(415, "set the webhook's content type to application/json")
+            raise _Refusal(Why.CONTENT_TYPE, "set the webhook's content type to application/json")
         identifier, event = headers.get("x-github-delivery", ""), headers.get("x-github-event", "")
         if _DELIVERY.fullmatch(identifier) is None or _EVENT.fullmatch(event) is None:
-            raise _Refusal(400, "the delivery names no event or no id")
+            raise _Refusal(Why.NAMELESS, "the delivery names no event or no id")
         payload = read_body(body)
         if isinstance(payload, BodyFault):
-            raise _Refusal(400, payload.reason)
+            raise _Refusal(Why.BODY, payload.reason)
         if event == PING:
-            return JSONResponse({"status": "pong"})
+            return self._taken(PONG, 200)
         made = extract(event, payload)
         if isinstance(made, Ignored):
             _LOG.info("delivery %s ignored: %s", identifier, made.reason)
-            return JSONResponse({"status": "ignored", "reason": made.reason}, 202)
+            return self._taken(IGNORED, reason=made.reason)
         received = self._settings.now().isoformat(timespec="milliseconds")
         return Delivery(DeliveryId(identifier), event, body, received)
 
@@ -151,10 +189,14 @@ class Hook:
             accepted = await self._receiver.accept(delivery)
         except Transient as transient:
             _LOG.warning("delivery %s not stored: %s", delivery.id, transient)
-            return _answer(503, "it cannot be stored now; deliver it again later")
-        return JSONResponse({"status": "accepted" if accepted else "duplicate"}, 202)
+            return self._refused(Why.NOT_STORED, "it cannot be stored now; deliver it again later")
+        return self._taken(ACCEPTED if accepted else DUPLICATE)
 
+    def _taken(self, outcome: str, status: int = 202, **more: str) -> Response:
+        self.counts.taken[outcome] += 1
+        return JSONResponse({"status": outcome, **more}, status)
 
-def _answer(status: int, reason: str) -> Response:
-    """A refusal. The connection closes."""
-    return JSONResponse({"error": reason}, status, {"connection": "close"})
+    def _refused(self, why: Why, reason: str) -> Response:
+        """The connection closes."""
+        self.counts.refused[why.label] += 1
+        return JSONResponse({"error": reason}, why.status, {"connection": "close"})

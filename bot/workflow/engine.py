@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,6 +13,7 @@ import structlog
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetEnqueueOptions, SetWorkflowID
 from dbos import error as dbos_error
 
+from bot.domain.figures import QueueFigures
 from bot.domain.ids import DeliveryId, TaskId
 from bot.domain.task import Ending, TaskSpec
 from bot.providers.forge.port import Forges
@@ -21,7 +23,7 @@ from bot.workflow.arrivals import Arrivals
 from bot.workflow.conductor import SEGMENTS, DbosConductor, SegmentKind
 from bot.workflow.context import TaskContext
 from bot.workflow.journal import DbosJournal, TaskEnded
-from bot.workflow.queues import Queues
+from bot.workflow.queues import Queues, queue_figures
 from bot.workflow.reception import Reception
 from bot.workflow.records import Envelope
 from bot.workflow.services import Services
@@ -125,6 +127,10 @@ class Engine:
     async def recover_missed(self) -> int:
         """Ask GitHub for the deliveries that met nobody while nothing served; how many."""
         return await missed.recover(self._services.hook_log, self._services.deliveries)
+
+    async def queues(self) -> tuple[QueueFigures, ...]:
+        """What waits and works in the queues now. Raises Transient when the engine's database does not answer."""
+        return await queue_figures(time.time())
 
     async def _queue_delivery(self, delivery: DeliveryId, attempt: int = 0) -> None:
         queue = await self._queues.named("intake")

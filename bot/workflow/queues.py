@@ -6,7 +6,13 @@ import asyncio
 from collections.abc import Mapping
 from concurrent.futures import Future
 
-from dbos import Queue
+from dbos import DBOS, Queue
+
+from bot.domain.errors import Transient
+from bot.domain.figures import QueueFigures
+
+NAMES = ("intake", "work", "onboarding", "summaries")
+_MOST = 1_000
 
 
 class Queues:
@@ -21,3 +27,22 @@ class Queues:
     async def named(self, name: str) -> Queue:
         """The queue, as soon as there is one. Any event loop may ask."""
         return (await asyncio.shield(asyncio.wrap_future(self._registered)))[name]
+
+
+async def queue_figures(now: float) -> tuple[QueueFigures, ...]:
+    """Each queue as it is now, counted up to a bound; `now` in seconds since 1970. Raises Transient when nobody answers."""
+    try:
+        found = [
+            await DBOS.list_workflows_async(
+                queue_name=name, status=["ENQUEUED", "PENDING"], limit=_MOST, load_input=False, load_output=False
+            )
+            for name in NAMES
+        ]
+    except Exception as error:
+        raise Transient(f"the engine's database does not answer ({type(error).__name__})") from error
+    made = []
+    for name, flows in zip(NAMES, found, strict=True):
+        waiting = [flow.created_at or 0 for flow in flows if flow.status == "ENQUEUED"]
+        oldest = max(0.0, now - min(waiting) / 1000) if waiting else 0.0
+        made.append(QueueFigures(name, len(waiting), len(flows) - len(waiting), oldest))
+    return tuple(made)

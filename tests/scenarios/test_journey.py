@@ -1,7 +1,13 @@
 """From label to merge, over HTTP, with the product in a process of its own."""
 
-import pytest
+from pathlib import Path
 
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from bot.commands.trace import stages, trace
+from bot.settings import Settings
+from bot.workflow.outcomes import Kind
 from tests.scenarios.brains import StepBrain, edit, finish
 from tests.scenarios.town import MERGING, Town
 from tests.world import World, digest_in
@@ -27,6 +33,31 @@ async def test_a_label_becomes_a_draft_that_lands_as_approved(here: World):
     assert "triple" in await here.rosa.text_of("calc.py", "main")
     comments = [c for c in await here.rosa.comments(issue) if c["user"]["login"].endswith("[bot]")]
     assert len(comments) == 1
+    await told_afterwards(here, issue, number)
+
+
+async def told_afterwards(here: World, issue: int, pull: int) -> None:
+    """What the operator is told of it while the product goes on working."""
+    settings = Settings(home=Path(here.environment["PULLWRIGHT_HOME"]), database_url="")
+    told = await trace(settings, f"{here.repository}#{pull}")
+    assert told.task == (await trace(settings, f"{here.repository}#{issue}")).task
+    assert told.history is not None
+    assert not told.missing
+    passed = {stay.stage for stay in stages(told.history, over=True)}
+    assert {"queued", "preparing", "planning", "coding", "verifying", "publishing", "in_review", "landing"} <= passed
+    steps = {act.name for act in told.history.acts if act.kind is Kind.MODEL}
+    assert steps == {call.cost.call for call in told.calls}
+    effects = [said.what for act in told.history.acts if act.kind is Kind.EFFECT for said in act.said]
+    assert f"pull request #{pull}" in effects
+    assert "merge" in effects
+    assert [delivery.event for delivery in told.deliveries[:1]] == ["issues"]
+    assert len(told.approvals) == 1
+    page = (await here.client.get(f"{here.url}/metrics")).raise_for_status().text
+    samples = {(s.name, *s.labels.values()): s.value for f in text_string_to_metric_families(page) for s in f.samples}
+    assert samples["pullwright_deliveries_total", "accepted"] > 0
+    assert samples["pullwright_tasks_ended_total", "landed"] > 0
+    assert samples["pullwright_queue_waiting", "work"] >= 0
+    assert samples["pullwright_sandboxes_answer",] == 1
 
 
 async def test_a_repository_may_merge_on_approval(town: Town):

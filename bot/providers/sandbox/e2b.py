@@ -55,6 +55,10 @@ _OF_CONTENT = (SandboxException, InvalidArgumentException)
 
 _SAID = 200
 
+_COUNTED, _COUNT_PAGES, _COUNT_SECONDS = 1_000, 10, 3
+"""So many sandboxes are counted at most, in so many requests, each answered within so many seconds."""
+_TASK_LABEL = "pullwright-task"
+
 
 @dataclass(frozen=True, slots=True)
 class E2BSandboxes:
@@ -104,6 +108,22 @@ class E2BSandboxes:
                 found += [info.sandbox_id for info in await pages.next_items()]
             ended = await asyncio.gather(*(self._end(sandbox_id) for sandbox_id in found))
         return sum(ended)
+
+    async def live(self) -> int:
+        """How many sandboxes of tasks there are now, counted up to a bound. Raises Transient when the service does not answer soon."""
+        with _told("the sandboxes cannot be counted"):
+            quick: ApiParams = {**self._control(), "request_timeout": _COUNT_SECONDS}
+            pages = AsyncSandbox.list(limit=_COUNTED // _COUNT_PAGES, **quick)
+            count, asked = 0, 0
+            try:
+                while pages.has_next and asked < _COUNT_PAGES:
+                    count += sum(_TASK_LABEL in info.metadata for info in await pages.next_items())
+                    asked += 1
+            except SandboxException as error:
+                if type(error) is not SandboxException:
+                    raise
+                raise Transient(f"the sandboxes cannot be counted: {error}") from error
+        return count
 
     async def snapshot_of(self, name: str) -> str | None:
         """See the port."""

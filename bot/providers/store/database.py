@@ -10,11 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine, event, exc, inspect, text
+from sqlalchemy import ColumnElement, Connection, Engine, Text, cast, create_engine, event, exc, func, inspect, text
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.engine import URL, make_url
 
 from bot.domain.errors import Transient, UserError
-from bot.providers.store.schema import METADATA
+from bot.providers.store.schema import LATER_INDEXES, METADATA
 from bot.providers.store.writer import Writer
 
 T = TypeVar("T")
@@ -44,6 +45,8 @@ class Database:
         with _guarded(), self._engine.begin() as connection:
             self._queue_up(connection, "schema")
             METADATA.create_all(connection)
+            for index in LATER_INDEXES:
+                index.create(connection, checkfirst=True)
 
     def made(self) -> bool:
         """Whether the tables were ever created. A SQLite file would be made by looking into it."""
@@ -97,6 +100,14 @@ def _guarded() -> Iterator[None]:
         if _unique(error.orig):
             raise Taken from error
         raise
+
+
+def text_in(connection: Connection, column: ColumnElement[str], name: str) -> ColumnElement[str]:
+    """A text of the JSON object in this column, by its name."""
+    if connection.dialect.name == "sqlite":
+        return func.json_extract(column, f"$.{name}", type_=Text)
+    found: ColumnElement[str] = cast(column, JSONB)[name].astext
+    return found
 
 
 def _unique(error: BaseException | None) -> bool:

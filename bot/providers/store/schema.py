@@ -57,6 +57,9 @@ TASKS = Table(
     UniqueConstraint("repository_id", "trigger", name="tasks_one_per_trigger"),
 )
 
+LATER_INDEXES = (Index("tasks_by_stage", TASKS.c.stage),)
+"""Indexes of tables that an earlier version made without them."""
+
 TASK_SUBJECTS = Table(
     "task_subjects",
     METADATA,

@@ -11,6 +11,7 @@ from bot.domain.ids import RepositoryId
 from bot.providers.store.approvals import SqlApprovals
 from bot.providers.store.database import Database
 from bot.providers.store.deliveries import SqlDeliveries
+from bot.providers.store.figures import SqlFigures
 from bot.providers.store.ledger import SqlLedger
 from bot.providers.store.requests import SqlRequests
 from bot.providers.store.summaries import Account, SqlSummaries, accounts
@@ -27,6 +28,7 @@ class Store:
     approvals: SqlApprovals
     ledger: SqlLedger
     requests: SqlRequests
+    figures: SqlFigures
 
     def summaries(self, repository: RepositoryId) -> SqlSummaries:
         """Those of one repository."""
@@ -65,6 +67,7 @@ def _stores(database: Database) -> Store:
         SqlApprovals(database),
         SqlLedger(database),
         SqlRequests(database),
+        SqlFigures(database),
     )
 
 

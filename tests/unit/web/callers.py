@@ -6,19 +6,25 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx
 
 from bot.domain.errors import Transient
-from bot.domain.money import MicroUsd
+from bot.domain.figures import QueueFigures, StoreFigures
+from bot.domain.money import ZERO, MicroUsd
+from bot.domain.task import Stage
 from bot.providers.store.port import Delivery, TaskRecord
 from bot.stages.intake.signature import signature
 from bot.web.app import WebSettings, build
+from bot.web.metrics import Sources
 from tests.unit.stages.intake.builders import issue, payload
 
 SECRET = "a secret for tests"
 OLD = "the secret before"
+NONE = StoreFigures(0, None, dict.fromkeys(Stage, 0), (), ZERO)
+NOON = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 LABELLED = payload("labeled", issue=issue(), label={"name": "agent"})
 
 
@@ -39,11 +45,27 @@ class Receiver:
 
 @dataclass
 class Shelf:
-    """Tasks and what they cost, as the page reads them."""
+    """Tasks, what they cost, and the figures of all, as the pages read them. `sandboxes` None: their service does not answer."""
 
     records: tuple[TaskRecord, ...] = ()
     costs: dict[str, MicroUsd] = field(default_factory=dict)
     down: bool = False
+    figures: StoreFigures = NONE
+    engine: tuple[QueueFigures, ...] = ()
+    sandboxes: int | None = 0
+
+    async def read(self) -> StoreFigures:
+        if self.down:
+            raise Transient("locked")
+        return self.figures
+
+    async def queues(self) -> tuple[QueueFigures, ...]:
+        return self.engine
+
+    async def live(self) -> int:
+        if self.sandboxes is None:
+            raise Transient("no answer")
+        return self.sandboxes
 
     async def listing(self, limit: int = 100) -> tuple[TaskRecord, ...]:
         if self.down:
@@ -86,7 +108,8 @@ class World:
 async def web(**changes: Any) -> AsyncIterator[World]:
     """The application with these settings."""
     receiver, shelf = Receiver(), Shelf()
-    given: dict[str, Any] = {"secrets": (SECRET, OLD), "tasks": shelf, "ledger": shelf} | changes
+    sources = Sources(shelf, shelf, shelf, now=lambda: NOON)
+    given: dict[str, Any] = {"secrets": (SECRET, OLD), "tasks": shelf, "ledger": shelf, "metrics": sources} | changes
     transport = httpx.ASGITransport(build(receiver, WebSettings(**given)), raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://pullwright.test") as client:
         yield World(client, receiver, shelf)
