@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -71,7 +70,8 @@ class Metrics:
         if (refusal := refused(request, self._password)) is not None:
             return refusal
         try:
-            store, queues = await asyncio.gather(self._sources.figures.read(), self._sources.queues.queues())
+            store = await self._sources.figures.read()
+            queues = await self._sources.queues.queues()
         except Transient:
             return PlainTextResponse("The store does not answer now.\n", 503, _HEADERS)
         registry = CollectorRegistry(auto_describe=False)

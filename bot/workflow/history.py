@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,10 +12,10 @@ from typing import Any
 from dbos import DBOSClient, DBOSPortableJSONSerializer
 from pydantic import ValidationError
 
-from bot.domain.errors import Transient
 from bot.domain.ids import TaskId
 from bot.domain.task import Ending, Stage
 from bot.providers.llm.port import ToolCall
+from bot.providers.store.database import answering
 from bot.stages.coding.run import Asked, Used
 from bot.workflow import outcomes
 from bot.workflow.outcomes import Kind, Said
@@ -64,17 +66,19 @@ def recorded(database_url: str, values: Path, task: TaskId) -> History | None:
     """What the engine knows of the task; None when it knows nothing. Raises Transient when its database cannot be read now."""
     if not _is_there(database_url):
         return None
-    client = None
-    try:
-        client = DBOSClient(
-            system_database_url=database_url, serializer=DBOSPortableJSONSerializer(), retry_connection_errors=False
-        )
+    with answering("the engine's record"), _client(database_url) as client:
         return _read(client, _Reader(values), task)
-    except Exception as error:
-        raise Transient(f"the engine's records cannot be read now ({type(error).__name__})") from error
+
+
+@contextmanager
+def _client(database_url: str) -> Iterator[DBOSClient]:
+    """It makes no tables, and gives up at once where nobody answers."""
+    serializer = DBOSPortableJSONSerializer()
+    client = DBOSClient(system_database_url=database_url, serializer=serializer, retry_connection_errors=False)
+    try:
+        yield client
     finally:
-        if client is not None:
-            client.destroy()
+        client.destroy()
 
 
 def _is_there(database_url: str) -> bool:

@@ -10,9 +10,12 @@ from dbos import DBOS, Queue
 
 from bot.domain.errors import Transient
 from bot.domain.figures import QueueFigures
+from bot.providers.store.database import answering
 
 NAMES = ("intake", "work", "onboarding", "summaries")
 _MOST = 1_000
+_PATIENCE = 5.0
+"""Seconds; the engine itself asks its database again and again until it answers."""
 
 
 class Queues:
@@ -30,19 +33,19 @@ class Queues:
 
 
 async def queue_figures(now: float) -> tuple[QueueFigures, ...]:
-    """Each queue as it is now, counted up to a bound; `now` in seconds since 1970. Raises Transient when nobody answers."""
+    """Each queue as it is now, counted up to a bound; `now` in seconds since 1970. Raises Transient when nobody answers soon."""
     try:
-        found = [
-            await DBOS.list_workflows_async(
-                queue_name=name, status=["ENQUEUED", "PENDING"], limit=_MOST, load_input=False, load_output=False
-            )
-            for name in NAMES
-        ]
-    except Exception as error:
-        raise Transient(f"the engine's database does not answer ({type(error).__name__})") from error
-    made = []
-    for name, flows in zip(NAMES, found, strict=True):
-        waiting = [flow.created_at or 0 for flow in flows if flow.status == "ENQUEUED"]
-        oldest = max(0.0, now - min(waiting) / 1000) if waiting else 0.0
-        made.append(QueueFigures(name, len(waiting), len(flows) - len(waiting), oldest))
-    return tuple(made)
+        async with asyncio.timeout(_PATIENCE):
+            with answering("the engine's queues"):
+                return tuple([await _figures(name, now) for name in NAMES])
+    except TimeoutError as error:
+        raise Transient("the engine's queues cannot be read now") from error
+
+
+async def _figures(name: str, now: float) -> QueueFigures:
+    found = await DBOS.list_workflows_async(
+        queue_name=name, status=["ENQUEUED", "PENDING"], limit=_MOST, load_input=False, load_output=False
+    )
+    waiting = [flow.created_at or 0 for flow in found if flow.status == "ENQUEUED"]
+    oldest = max(0.0, now - min(waiting) / 1000) if waiting else 0.0
+    return QueueFigures(name, len(waiting), len(found) - len(waiting), oldest)

@@ -153,6 +153,19 @@ async def test_reaping_ends_those_with_all_the_labels_and_no_other(sandboxes):
         await sandboxes.reap({})
 
 
+async def test_the_sandboxes_of_tasks_are_counted(sandboxes, sandbox):
+    before = await sandboxes.live()
+    made = await sandboxes.create(template="base", labels={"pullwright-task": "t"}, lifetime_seconds=60)
+    assert await sandboxes.live() == before + 1
+    await made.kill()
+    assert await sandboxes.live() == before
+
+
+async def test_sandboxes_of_a_service_that_is_gone_are_not_counted():
+    with pytest.raises(Transient):
+        await E2BSandboxes("key", "http://127.0.0.1:1", "http://127.0.0.1:1").live()
+
+
 async def test_what_the_operator_must_put_right_is_told_as_such(endpoint, sandboxes):
     with pytest.raises(UserError, match="no sandbox template 'nosuch'"):
         await sandboxes.create(template="nosuch", labels={}, lifetime_seconds=60)

@@ -110,6 +110,15 @@ def text_in(connection: Connection, column: ColumnElement[str], name: str) -> Co
     return found
 
 
+@contextmanager
+def answering(what: str) -> Iterator[None]:
+    """For tables that are not ours: whatever their database refuses (not there, damaged, of another version) raises Transient."""
+    try:
+        yield
+    except exc.SQLAlchemyError as error:
+        raise Transient(f"{what} cannot be read now ({type(error).__name__})") from error
+
+
 def _unique(error: BaseException | None) -> bool:
     """True for "this value exists", in either database's words; other broken constraints are bugs."""
     name = getattr(error, "sqlite_errorname", "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from dbos import DBOS, DBOSPortableJSONSerializer, SetWorkflowID
 from bot.domain.action import Command, CommandMessage, Verb
 from bot.domain.decision import Decision
 from bot.domain.errors import Transient, UserError
+from bot.domain.figures import QueueFigures
 from bot.domain.ids import DeliveryId, TaskId, TreeId
 from bot.domain.money import MicroUsd
 from bot.domain.spending import Usage
@@ -24,6 +26,7 @@ from bot.stages.coding.run import Asked, Used
 from bot.workflow.history import History, recorded
 from bot.workflow.journal import DbosJournal, TaskEnded
 from bot.workflow.outcomes import Kind, Said
+from bot.workflow.queues import queue_figures
 from bot.workflow.records import Envelope
 from bot.workflow.values import INLINE_BYTES, Values
 from tests.contracts.stores.builders import ANA
@@ -147,6 +150,26 @@ async def test_a_value_that_is_gone_leaves_the_step_told(url: str, tmp_path: Pat
     assert history is not None
     gone = [act.said for act in history.acts if act.name == "step:s1:tool:1:0"]
     assert gone == [(Said("", "what came of it cannot be read any more"),)]
+
+
+async def test_queues_tell_what_waits_and_for_how_long(url: str, tmp_path: Path):
+    async with engine(url, Values(tmp_path / "values")):
+
+        @DBOS.workflow(name="parked")
+        async def parked() -> None:
+            await DBOS.recv_async("inbox", timeout_seconds=60)
+
+        queue = await asyncio.to_thread(DBOS.register_queue, "work", global_concurrency=1, polling_interval_sec=0.05)
+        for _ in range(3):
+            await queue.enqueue_async(parked)
+        for _ in range(300):
+            figures = {each.queue: each for each in await queue_figures(time.time() + 100)}
+            if figures["work"].running:
+                break
+            await asyncio.sleep(0.1)
+    assert (figures["work"].waiting, figures["work"].running) == (2, 1)
+    assert 90 < figures["work"].oldest < 200
+    assert figures["intake"] == QueueFigures("intake", 0, 0, 0.0)
 
 
 def test_an_engine_that_was_never_there_is_not_made(tmp_path: Path):
