@@ -17,6 +17,7 @@ import structlog
 import uvicorn
 
 from bot.domain.errors import Transient, UserError
+from bot.domain.money import from_dollars
 from bot.providers.forge.port import ForgeGone, ForgeRefused
 from bot.sandboxd.errors import IsolationUnavailable
 from bot.sandboxd.serve import Config as SandboxConfig
@@ -26,6 +27,7 @@ from bot.telemetry import configure
 from bot.web.app import WebSettings
 from bot.web.app import build as build_web
 from bot.web.metrics import Sources
+from bot.web.onboarding import Repositories
 from bot.wiring import Application, SandboxEndpoint, build
 from bot.workflow.engine import Engine
 
@@ -161,6 +163,9 @@ async def _listening(settings: Settings, application: Application, door: socket.
             secrets=tuple(secret.get_secret_value() for secret in given if secret.get_secret_value()),
             tasks=application.store.tasks,
             ledger=application.store.ledger,
+            repositories=Repositories(
+                application.store, settings.home / "mirrors", from_dollars(str(settings.summary_budget_usd))
+            ),
             metrics=Sources(application.store.figures, application.engine, application.sandboxes),
             password=settings.dashboard_password.get_secret_value() or None,
         ),

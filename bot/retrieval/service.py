@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bot.custody.mirror import Mirror
 from bot.domain.errors import Transient, UserError
-from bot.domain.ids import BlobId, TreeId
+from bot.domain.ids import BlobId, RepositoryId, TreeId
 from bot.providers.embedding.port import Embedder, InputType
 from bot.providers.store.port import Summaries
 from bot.retrieval import context, disk
@@ -36,9 +36,33 @@ class Meaning:
     summaries: Summaries
 
 
+_INDEX = ".index.db"
+
+
 def store_of(mirror: Mirror) -> Path:
     """The index of a mirror lies beside it."""
-    return mirror.git_dir.with_name(f"{mirror.git_dir.name}.index.db")
+    return mirror.git_dir.with_name(f"{mirror.git_dir.name}{_INDEX}")
+
+
+def indexes(mirrors: Path) -> dict[RepositoryId, float | None]:
+    """Repositories mirrored in this directory, and when the index of each was written last (seconds since 1970). None is opened."""
+    found: dict[RepositoryId, float | None] = {}
+    for entry in mirrors.iterdir() if mirrors.is_dir() else ():
+        name = entry.name.removesuffix(_INDEX)
+        if not name.isdecimal():
+            continue
+        number = RepositoryId(int(name))
+        found.setdefault(number, None)
+        if entry.name != name:
+            with suppress(FileNotFoundError):  # it may be deleted at any time
+                found[number] = _written(entry)
+    return found
+
+
+def _written(index: Path) -> float:
+    """Until it is merged, what was written last stands in the log beside it."""
+    log = index.with_name(f"{index.name}-wal")
+    return max(each.stat().st_mtime for each in (index, log) if each.exists() or each == index)
 
 
 async def context_for(

@@ -16,6 +16,7 @@ from bot.stages.intake.signature import WebhookSecrets
 from bot.web.board import Board, BoardSettings, Spending
 from bot.web.hook import Hook, HookSettings, Receiver
 from bot.web.metrics import Metrics, Sources
+from bot.web.onboarding import Repositories
 
 __all__ = ["Receiver", "WebSettings", "build"]
 
@@ -32,6 +33,8 @@ class WebSettings:
     pages: str = "https://github.com"
     password: str | None = field(default=None, repr=False)
     """Of the task page and of `/metrics`, with any user name; None leaves it open to whoever reaches the port."""
+    repositories: Repositories | None = None
+    """Where the page finds what it shows of repositories; without it, it shows none."""
     metrics: Sources | None = None
     """What `/metrics` tells; without it there is no such page."""
     largest_body: int = 25 * 1024 * 1024
@@ -41,7 +44,9 @@ class WebSettings:
 def build(receiver: Receiver, settings: WebSettings) -> Starlette:
     """The application; `receiver` takes deliveries in. Raises UserError without a webhook secret."""
     hook = Hook(receiver, HookSettings(_secrets(settings), settings.largest_body, settings.body_seconds))
-    board = Board(settings.tasks, settings.ledger, BoardSettings(settings.pages, settings.password))
+    board = Board(
+        settings.tasks, settings.ledger, BoardSettings(settings.pages, settings.password, settings.repositories)
+    )
     routes = [
         Route("/webhook", hook.answer, methods=["POST"]),
         Route("/healthz", _healthy, methods=["GET"]),

@@ -16,6 +16,7 @@ from bot.domain.money import ZERO, MicroUsd, show
 from bot.domain.task import ENDINGS, Stage
 from bot.providers.store.port import TaskRecord, Tasks
 from bot.web.access import refused
+from bot.web.onboarding import Repositories, repository_rows
 
 SHOWN = 100
 
@@ -37,10 +38,11 @@ class Spending(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BoardSettings:
-    """Where GitHub's pages are, and the password of the page, if it has one (any user name)."""
+    """Where GitHub's pages are, the password of the page, if it has one (any user name), and where repositories are known."""
 
     pages: str = "https://github.com"
     password: str | None = field(default=None, repr=False)
+    repositories: Repositories | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +77,11 @@ class Board:
             return refusal
         try:
             rows = await self._rows()
+            where = self._settings.repositories
+            repositories = await repository_rows(where) if where is not None else ()
         except Transient:
             return PlainTextResponse("The store does not answer now.\n", 503, _HEADERS)
-        body = self._pages.get_template("board.html.j2").render(rows=rows)
+        body = self._pages.get_template("board.html.j2").render(rows=rows, repositories=repositories)
         return HTMLResponse(body, headers=_HEADERS)
 
     async def ready(self, _request: Request) -> Response:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +37,10 @@ class Store:
     async def summary_accounts(self) -> tuple[Account, ...]:
         """What summaries have cost, by repository."""
         return await accounts(self.database)
+
+    async def repository_names(self, repositories: tuple[RepositoryId, ...]) -> Mapping[RepositoryId, str]:
+        """As their newest task named them; one without a task has no name here."""
+        return await self.tasks.repository_names(repositories)
 
     def close(self) -> None:
         self.database.close()

@@ -110,6 +110,15 @@ class SqlTasks:
         of_number = select(TASK_SUBJECTS.c.task).where(TASK_SUBJECTS.c.number == number)
         return await self._several(select(TASKS).where(TASKS.c.id.in_(of_number)).order_by(TASKS.c.seq.desc()))
 
+    async def repository_names(self, repositories: tuple[RepositoryId, ...]) -> dict[RepositoryId, str]:
+        """What the newest task of each of them calls it; one without a task is left out."""
+        newest = (
+            select(func.max(TASKS.c.seq)).where(TASKS.c.repository_id.in_(repositories)).group_by(TASKS.c.repository_id)
+        )
+        records = await self._several(select(TASKS).where(TASKS.c.seq.in_(newest)))
+        found = (record.spec.subject.repository for record in records)
+        return {repository.id: repository.full_name for repository in found}
+
     async def _several(self, query: Select[Any]) -> tuple[TaskRecord, ...]:
         rows = await self._database.read(lambda connection: connection.execute(query).all())
         return tuple(_record(row) for row in rows)

@@ -23,6 +23,13 @@ class TestApprovals:
         await store.approvals.record(TaskId("task:1:6:1"), approval("c" * 64))
         assert await store.approvals.last(task) == approval("b" * 64)
 
+    async def test_all_of_a_task_come_back_in_their_order(self, store: Store):
+        task = TaskId("task:1:5:1")
+        for digest in ("a", "b"):
+            await store.approvals.record(task, approval(digest * 64))
+        await store.approvals.record(TaskId("task:1:6:1"), approval("c" * 64))
+        assert await store.approvals.of(task) == (approval("a" * 64), approval("b" * 64))
+
     async def test_recording_again_after_a_crash_adds_no_row(self, store: Store):
         task = TaskId("task:1:5:1")
         for digest in ("a", "a", "b", "a"):

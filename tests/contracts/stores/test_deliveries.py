@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from bot.domain.ids import (
     DeliveryId,
+    TaskId,
 )
 from bot.providers.store.sql import Store
 from tests.contracts.stores.builders import delivery, together
@@ -52,3 +53,20 @@ class TestDeliveries:
         assert await store.deliveries.get(old.id) is None
         assert await store.deliveries.get(waiting.id) == waiting
         assert not await store.deliveries.accept(replace(old, id=DeliveryId("year-later")))
+
+    async def test_those_of_a_task_are_found_among_those_of_their_time(self, store: Store):
+        notes = {
+            "a": "started task:1:5:1",
+            "b": "told task:1:5:1: review",
+            "c": "told task:1:5:10: review",
+            "d": "nothing: not for us",
+            "e": "told task:1:5:1: review",
+        }
+        for name, note in notes.items():
+            late = "2026-12-24T10:00:00+00:00" if name == "e" else "2026-11-29T10:00:00.000+00:00"
+            await store.deliveries.accept(replace(delivery(name, body=name.encode()), received_at=late))
+            await store.deliveries.finish(DeliveryId(name), note)
+        found = await store.deliveries.about(
+            TaskId("task:1:5:1"), since="2026-11-29T09:00:00+00:00", until="2026-11-29T10:30:00+00:00"
+        )
+        assert [(each.id, each.event, each.note) for each in found] == [(n, "issues", notes[n]) for n in ("a", "b")]

@@ -65,5 +65,9 @@ class TestLedger:
         await store.ledger.settle(attempt(1, 100), settled)
         (row,) = await store.ledger.rows("t")
         assert (row.attempt, row.settled) == (attempt(1, 100), settled)
+        assert row.at is not None
+        assert await store.ledger.tasks("", 10) == ("t", "u")
+        assert await store.ledger.tasks("u", 10) == ("u",)
+        assert await store.ledger.tasks("%", 10) == ()
         assert await store.ledger.spent(("t", "u", "v")) == {"t": 7, "u": 40}
         assert await store.ledger.totals("v") == LedgerTotals(ZERO)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -125,3 +126,25 @@ class TestTasks:
         ids = [await started(store, trigger=f"comment:{n}", number=n) for n in range(4)]
         listed = await store.tasks.listing(limit=3)
         assert [record.spec.id for record in listed] == ids[:0:-1]
+
+
+class TestLookingUp:
+    async def test_tasks_are_found_by_the_beginning_of_their_id_and_by_number(self, store: Store):
+        for trigger, number, repository in (("a", 5, 1), ("b", 50, 1), ("c", 5, 2)):
+            await store.tasks.start(start(trigger, number, repository), BUDGET)
+        await store.tasks.published(TaskId("task:1:50:1"), 5_000, "1" * 40)
+        ids = [record.spec.id for record in await store.tasks.beginning("task:1:5", 10)]
+        assert ids == ["task:1:50:1", "task:1:5:1"]
+        assert len(await store.tasks.beginning("task:", 2)) == 2
+        assert await store.tasks.beginning("task:_", 10) == ()
+        assert [record.spec.id for record in await store.tasks.numbered(5)] == ["task:2:5:1", "task:1:5:1"]
+        assert [record.spec.id for record in await store.tasks.numbered(5_000)] == ["task:1:50:1"]
+
+    async def test_a_repository_is_called_what_its_newest_task_called_it(self, store: Store):
+        await store.tasks.start(start("a", 5, 1), BUDGET)
+        new = start("b", 6, 1)
+        named = replace(new.subject.repository, full_name="acme/store")
+        await store.tasks.start(replace(new, subject=replace(new.subject, repository=named)), BUDGET)
+        names = await store.tasks.repository_names((RepositoryId(1), RepositoryId(2)))
+        assert names == {1: "acme/store"}
+        assert await store.repository_names(()) == {}

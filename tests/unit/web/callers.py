@@ -13,9 +13,11 @@ import httpx
 
 from bot.domain.errors import Transient
 from bot.domain.figures import QueueFigures, StoreFigures
+from bot.domain.ids import RepositoryId
 from bot.domain.money import ZERO, MicroUsd
 from bot.domain.task import Stage
 from bot.providers.store.port import Delivery, TaskRecord
+from bot.providers.store.summaries import Account
 from bot.stages.intake.signature import signature
 from bot.web.app import WebSettings, build
 from bot.web.metrics import Sources
@@ -53,6 +55,15 @@ class Shelf:
     figures: StoreFigures = NONE
     engine: tuple[QueueFigures, ...] = ()
     sandboxes: int | None = 0
+
+    accounts: tuple[Account, ...] = ()
+    names: dict[RepositoryId, str] = field(default_factory=dict)
+
+    async def summary_accounts(self) -> tuple[Account, ...]:
+        return self.accounts
+
+    async def repository_names(self, repositories: tuple[RepositoryId, ...]) -> Mapping[RepositoryId, str]:
+        return {number: name for number, name in self.names.items() if number in repositories}
 
     async def read(self) -> StoreFigures:
         if self.down:
