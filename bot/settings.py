@@ -62,7 +62,8 @@ class Settings(BaseSettings):
     )
     template: str = Field(default="pullwright", description="sandbox template")
     dashboard_password: SecretStr = Field(
-        default=SecretStr(""), description="password of the dashboard; without one it is open to whoever reaches it"
+        default=SecretStr(""),
+        description="password of the dashboard and of /metrics; without one they are open to whoever reaches them",
     )
     host: str = Field(default="127.0.0.1", description="address to listen on")
     port: int = Field(default=8787, ge=0, le=65535, description="port to listen on; 0 for one of its own choosing")

@@ -19,7 +19,7 @@ _TRACED = (
 
 
 def costs(
-    task: Annotated[str | None, typer.Argument(metavar="[TASK]", help="A task's id; default the newest tasks.")] = None,
+    task: Annotated[str | None, typer.Argument(metavar="TASK", help="A task's id; default the newest tasks.")] = None,
     limit: Annotated[int, typer.Option(help="How many tasks.", min=1, max=1000)] = 20,
     vendors: Annotated[bool, typer.Option("--vendors", help="Price the same tokens on other vendors' terms.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
@@ -38,7 +38,7 @@ def trace(
     task: Annotated[
         str | None,
         typer.Argument(
-            metavar="[TASK]", help="A task's id, the beginning of one, or OWNER/REPO#NUMBER; default the newest tasks."
+            metavar="TASK", help="A task's id, the beginning of one, or OWNER/REPO#NUMBER; default the newest tasks."
         ),
     ] = None,
     limit: Annotated[int, typer.Option(help="How many tasks, without TASK.", min=1, max=1000)] = 20,

@@ -54,13 +54,11 @@ def listed(found: Sequence[tuple[TaskRecord, MicroUsd]], clean: Mask, width: int
     if not found:
         return (Line("No task yet. Put the label on an issue."),)
     ids = max(cell_len(record.spec.id) for record, _ in found)
-    names = max(cell_len(_subject(record)) for record, _ in found)
+    subjects = [clean(_subject(record)) for record, _ in found]
+    names = max(cell_len(subject) for subject in subjects)
     lines = []
-    for record, spent in found:
-        subject = set_cell_size(_subject(record), names)
-        row = (
-            f"{record.spec.id:{ids}}  {subject}  {_word(record.stage):13}  {show(spent):>8}  {clean(record.spec.title)}"
-        )
+    for (record, spent), subject in zip(found, subjects, strict=True):
+        row = f"{record.spec.id:{ids}}  {set_cell_size(subject, names)}  {_word(record.stage):13}  {show(spent):>8}  {clean(record.spec.title)}"
         lines.append(Line(_cut(row, width), _mood(record.stage)))
     return tuple(lines)
 
@@ -85,7 +83,9 @@ class _Page:
             yield Line(spent)
             return
         spec = record.spec
-        yield Line(f"{spec.id}  {_subject(record)}  {_word(record.stage)}", f"bold {_mood(record.stage)}".strip())
+        yield Line(
+            f"{spec.id}  {self._clean(_subject(record))}  {_word(record.stage)}", f"bold {_mood(record.stage)}".strip()
+        )
         yield from self._wrapped(spec.title)
         pull = f" · pull request #{record.pull_number}" if record.pull_number is not None else ""
         asked = f"asked for by {self._clean(spec.requester.login)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -72,7 +73,8 @@ def recorded(database_url: str, values: Path, task: TaskId) -> History | None:
 
 @contextmanager
 def _client(database_url: str) -> Iterator[DBOSClient]:
-    """It makes no tables, and gives up at once where nobody answers."""
+    """It makes no tables, and gives up at once where nobody answers; that is said once, and not by the engine's own log."""
+    logging.getLogger("dbos").setLevel(logging.CRITICAL)
     serializer = DBOSPortableJSONSerializer()
     client = DBOSClient(system_database_url=database_url, serializer=serializer, retry_connection_errors=False)
     try:

@@ -27,11 +27,10 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 class Values:
-    """Packs and unpacks. `directory` holds the large values; nothing in it is ever changed."""
+    """Packs and unpacks. `directory` holds the large values, made with the first; nothing in it is ever changed."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        directory.mkdir(parents=True, exist_ok=True)
 
     def pack(self, kind: type[T], value: T) -> Any:
         """JSON-able form of the value."""
@@ -42,6 +41,7 @@ class Values:
         name = hashlib.sha256(text).hexdigest()
         path = self._directory / f"{name}.json"
         if not path.exists():
+            self._directory.mkdir(parents=True, exist_ok=True)
             fresh = self._directory / f".{name}.{secrets.token_hex(4)}"
             with fresh.open("wb") as file:
                 file.write(text)

@@ -75,6 +75,9 @@ async def test_attempts_are_told_by_fate_and_unheard_ones_count_after_an_hour(st
     clock.now += 3_600
     (model,) = (await figures.read()).models
     assert (model.answered, model.under_way, model.spent, model.day) == (3, 0, 128, 121)
+    clock.now -= 7_200  # nor when the clock is put back
+    assert (await figures.read()).models[0].spent == 128
+    clock.now += 7_200
     assert (await figures.read()).models == (await SqlFigures(store.database, clock).read()).models
 
 
