@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len, chop_cells, set_cell_size
 
 from bot.commands.trace import Call, Mask, Stay, Trace, stages
 from bot.domain.money import MICROS_PER_DOLLAR, MicroUsd, show
@@ -125,7 +124,7 @@ class _Page:
             if here(act.began) and act.stage is None
         ]
         for name, mine in calls.items():
-            at = next((call.at * 1000 for call in mine if call.at is not None), first)
+            at = next((call.at * 1000 + 999 for call in mine if call.at is not None), first)  # known to the second
             if name not in told and here(at):
                 made = (line for call in mine for line in self._call(call, name, None, "", alone=True))
                 happened.append((at, 2, tuple(made)))
@@ -209,15 +208,14 @@ class _Page:
             label, text = f"call:{number}", f"{part} · {text}"
         yield from self._act(label, text, lasted, style="" if cost.outcome == "ok" or not cost.settled else "red")
         facts = ", ".join([*_tokens(cost.usage), *([f"cache missed: {cost.cache_miss}"] if cost.cache_miss else [])])
-        for row in textwrap.wrap(self._clean(facts), self._width - _INDENT - _LABEL):
+        for row in _rows(self._clean(facts), self._width - _INDENT - _LABEL):
             yield Line(" " * (_INDENT + _LABEL) + row, "dim")
 
     def _act(self, label: str, text: str, lasted: int | None, *, style: str = "", rows: int = _ROWS) -> Iterator[Line]:
         """A line with the label and how long it took, and as many more as the text needs and may have."""
         start = " " * _INDENT + set_cell_size(self._clean(label), _LABEL)
         told, room = self._clean(text), self._width - _INDENT - _LABEL - _TIME
-        wrapped = textwrap.wrap(told, room, max_lines=rows, placeholder="…") if rows > 1 else [told]
-        for number, row in enumerate(wrapped or [""]):
+        for number, row in enumerate((_rows(told, room, rows) if rows > 1 else [told]) or [""]):
             first = number == 0
             ended = "" if lasted is None or not first else _lasted(lasted / 1000)
             yield Line(self._row(start if first else " " * (_INDENT + _LABEL), row, ended), style)
@@ -228,7 +226,7 @@ class _Page:
         return (set_cell_size(row, self._width - _TIME) + lasted.rjust(_TIME)) if lasted else row.rstrip()
 
     def _wrapped(self, text: str, style: str = "") -> Iterator[Line]:
-        for row in textwrap.wrap(self._clean(text), self._width):
+        for row in _rows(self._clean(text), self._width):
             yield Line(row, style)
 
 
@@ -269,6 +267,20 @@ def _tokens(usage: Usage) -> list[str]:
         ("thinking", usage.thinking),
     )
     return [f"{name} {count:,}" for name, count in kinds if count]
+
+
+def _rows(text: str, width: int, most: int | None = None) -> list[str]:
+    """The text in rows of so many columns, at most so many; a letter may take two."""
+    rows: list[str] = []
+    for word in text.split():
+        for piece in chop_cells(word, width):
+            if rows and cell_len(rows[-1]) + 1 + cell_len(piece) <= width:
+                rows[-1] += f" {piece}"
+            else:
+                rows.append(piece)
+    if most is not None and len(rows) > most:
+        rows[most - 1 :] = [_cut(f"{rows[most - 1]} {rows[most]}", width)]
+    return rows
 
 
 def _cut(text: str, room: int) -> str:

@@ -141,15 +141,10 @@ async def test_steps_are_read_while_the_task_works_and_afterwards(url: str, tmp_
     assert heard.said == (Said("ana: /agent stop"),)
     assert [segment.key for segment in history.segments] == ["step:s1"]
     assert history.began <= tell.began <= tool.began <= tool.ended <= end.ended
-
-
-async def test_a_value_that_is_gone_leaves_the_step_told(url: str, tmp_path: Path):
-    async with engine(url, Values(tmp_path / "values")):
-        await until(url, tmp_path / "values", "plan:policy")
-        history = recorded(url, tmp_path / "elsewhere", TASK)
-    assert history is not None
-    gone = [act.said for act in history.acts if act.name == "step:s1:tool:1:0"]
-    assert gone == [(Said("", "what came of it cannot be read any more"),)]
+    elsewhere = recorded(url, tmp_path / "elsewhere", TASK)
+    assert elsewhere is not None  # without the large values a step is still told
+    assert elsewhere.acts[2].said == (Said("", "what came of it cannot be read any more"),)
+    assert elsewhere.acts[3:] == history.acts[3:]
 
 
 async def test_queues_tell_what_waits_and_for_how_long(url: str, tmp_path: Path):

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 from syrupy.assertion import SnapshotAssertion
 
 from bot.commands.costs import CallCost
@@ -118,10 +119,11 @@ def test_without_the_engine_the_calls_are_told_and_why_there_is_no_more(snapshot
 def test_no_line_is_wider_than_the_terminal():
     wide = replace(RECORD, spec=spec(title="価格を直す " * 30), note="x" * 300)
     for width in (80, 120):
-        lines = transcript(replace(ONE, record=wide), CLEAN, width)
-        assert max(len(line.text) for line in lines) <= width
+        acts = (replace(HISTORY.acts[1], said=(Said("価格" * 200, "を直す " * 90),)), *HISTORY.acts)
+        lines = transcript(replace(ONE, record=wide, history=replace(HISTORY, acts=acts)), CLEAN, width)
+        assert max(cell_len(line.text) for line in lines) == width
     (row,) = listed(((wide, MicroUsd(7)),), CLEAN)
-    assert len(row.text) < 80
+    assert cell_len(row.text) <= 80
     assert row.text.endswith("…")
 
 
