@@ -83,7 +83,7 @@ def database(server_url: str) -> Iterator[str]:
 
 def empty(url: str) -> None:
     """Leave nothing in a database; whoever still holds something of it keeps this waiting, and after ten seconds fails it."""
-    _administer(url, "SET lock_timeout = '10s'; DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+    _administer(url, "SET lock_timeout = '10s'; DROP SCHEMA IF EXISTS public, dbos CASCADE; CREATE SCHEMA public")
 
 
 def _administer(server_url: str, statement: str) -> None:
