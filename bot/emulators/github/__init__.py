@@ -1,9 +1,14 @@
 """A strict local stand-in of GitHub, over real HTTP."""
 
 from bot.emulators.github.config import (
+    AppSeed,
     Config,
+    CredentialSeed,
+    DeployKeySeed,
+    GistSeed,
     IssueSeed,
     LabelSeed,
+    OrganisationSeed,
     Protection,
     RepositorySeed,
     Seed,
@@ -13,10 +18,15 @@ from bot.emulators.github.config import (
 from bot.emulators.github.server import Endpoint, RepositoryInfo, UserInfo, running, serve_forever
 
 __all__ = [
+    "AppSeed",
     "Config",
+    "CredentialSeed",
+    "DeployKeySeed",
     "Endpoint",
+    "GistSeed",
     "IssueSeed",
     "LabelSeed",
+    "OrganisationSeed",
     "Protection",
     "RepositoryInfo",
     "RepositorySeed",

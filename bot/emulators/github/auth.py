@@ -50,6 +50,11 @@ class Actor:
         held = (self.token.permissions, self.token.installation.permissions)
         return all(LEVELS[granted.get(permission, "none")] >= LEVELS[level] for granted in held)
 
+    def granted(self, permission: str, level: str = "read") -> bool:
+        """Whether a person's token covers the permission: a classic one covers all that its person may."""
+        held = self.user.token_permissions if self.user else None
+        return held is None or LEVELS[{"metadata": "read", **held}.get(permission, "none")] >= LEVELS[level]
+
 
 NOBODY = Actor("nobody")
 

@@ -79,7 +79,7 @@ def _app(config: Config) -> App:
 def _add_user(world: World, seed: UserSeed) -> User:
     number, node = world.ids.new("U")
     token = seed.token or "ghp_" + "".join(secrets.choice(string.ascii_letters + string.digits) for _ in range(36))
-    user = User(number, seed.login, node, seed.type, token)
+    user = User(number, seed.login, node, seed.type, token, seed.token_permissions, seed.gists)
     world.registry.users[seed.login.lower()] = user
     return user
 
@@ -113,6 +113,7 @@ async def _add_repository(world: World, seed: RepositorySeed) -> None:
         merge_methods=frozenset(seed.merge_methods),
         roles={person.login.lower(): person.role(seed.full_name) for person in world.config.seed.users},
         protections={rule.branch: rule for rule in seed.protections},
+        keys=seed.keys,
         parent=world.repository(seed.fork_of) if seed.fork_of else None,
     )
     if item.owner.type == "User":

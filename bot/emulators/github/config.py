@@ -39,6 +39,7 @@ class Protection:
     """The rules of one branch that a merge or a push must satisfy."""
 
     branch: str = "main"
+    """A name, or a pattern with `*`: one part of a path, and `**`: any number of them."""
     pull_request: bool = False
     required_approving_review_count: int = 0
     dismiss_stale_reviews_on_push: bool = False
@@ -46,10 +47,29 @@ class Protection:
     require_code_owner_review: bool = False
     required_review_thread_resolution: bool = False
     required_status_checks: tuple[str, ...] = ()
+    check_source: int | None = None
+    """The App that has to report the required checks; None: anybody may."""
     strict_status_checks: bool = False
     required_signatures: bool = False
     merge_queue: bool = False
+    restricted: bool = False
+    """Only who may bypass the rules creates and updates such branches."""
+    bypass_apps: tuple[int, ...] = ()
     allowed_merge_methods: tuple[str, ...] = ("merge", "squash", "rebase")
+
+
+@dataclass(frozen=True, slots=True)
+class GistSeed:
+    """A public gist: file names to media types."""
+
+    files: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class DeployKeySeed:
+    title: str
+    added_by: str | None = None
+    read_only: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +81,9 @@ class UserSeed:
     token: str | None = None
     permissions: Mapping[str, str] = field(default_factory=dict)
     type: str = "User"
+    token_permissions: Mapping[str, str] | None = None
+    """What a fine-grained token may; None is a classic one, which may all that its person may."""
+    gists: tuple[GistSeed, ...] = ()
 
     def role(self, full_name: str) -> str:
         return self.permissions.get(full_name, self.permission)
@@ -102,6 +125,39 @@ class RepositorySeed:
     labels: tuple[LabelSeed, ...] = ()
     issues: tuple[IssueSeed, ...] = ()
     protections: tuple[Protection, ...] = ()
+    keys: tuple[DeployKeySeed, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AppSeed:
+    """Another App that an organisation has installed."""
+
+    slug: str
+    app_id: int
+    permissions: Mapping[str, str] = field(default_factory=dict)
+    events: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CredentialSeed:
+    """A credential that a person had authorised for single sign-on."""
+
+    login: str
+    kind: str = "personal access token"
+
+
+@dataclass(frozen=True, slots=True)
+class OrganisationSeed:
+    """What an organisation shows its owners. `credentials` and `audit_log` are None where it has no such page:
+    the first needs single sign-on, the second Enterprise Cloud."""
+
+    login: str
+    owners: tuple[str, ...] = ()
+    members: tuple[str, ...] = ()
+    outside_collaborators: tuple[str, ...] = ()
+    apps: tuple[AppSeed, ...] = ()
+    credentials: tuple[CredentialSeed, ...] | None = None
+    audit_log: tuple[Mapping[str, str], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +178,7 @@ class Seed:
     )
     teams: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Logins by `organisation/team`; the App reads them only with the permission `members`."""
+    organisations: tuple[OrganisationSeed, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,9 @@ from bot.emulators.github.records import Repository
 from bot.emulators.github.world import World, at_least
 
 
-def admit(world: World, rule: Rule, actor: Actor, repository: Repository | None, method: str) -> str:
+def admit(
+    world: World, rule: Rule, actor: Actor, repository: Repository | None, method: str, organisation: str = ""
+) -> str:
     """The permission that let the actor in, for the journal; raises the refusal otherwise."""
     if rule.who == "app":
         if actor.kind != "app":
@@ -29,7 +31,16 @@ def admit(world: World, rule: Rule, actor: Actor, repository: Repository | None,
         return _admit_nobody(rule, repository, method)
     if actor.kind == "installation":
         return _admit_installation(rule, actor, repository)
+    _demand_of_token(rule, actor)
+    if rule.organisation and not (actor.user and world.owns(organisation, actor.user)):
+        raise forbidden("You must be an owner of the organization.") if world.find_user(organisation) else not_found()
     return _admit_person(world, rule, actor, repository)
+
+
+def _demand_of_token(rule: Rule, actor: Actor) -> None:
+    """A fine-grained token needs what an App's token needs; the answer has words of its own."""
+    if rule.token and not any(actor.granted(*need.split(":")) for need in rule.token):
+        raise ApiError(403, "Resource not accessible by personal access token")
 
 
 def _admit_nobody(rule: Rule, repository: Repository | None, method: str) -> str:

@@ -14,6 +14,7 @@ from bot.emulators.github.routes import (
     issues,
     labels,
     merging,
+    organisations,
     pulls,
     refs,
     repositories,
@@ -37,4 +38,5 @@ HANDLERS: dict[str, Handler] = {
     **commits.HANDLERS,
     **graphql.HANDLERS,
     **teams.HANDLERS,
+    **organisations.HANDLERS,
 }

@@ -18,6 +18,8 @@ class Rule:
     token: tuple[str, ...] = ()
     role: str = "read"
     who: str = "token"
+    organisation: str = ""
+    """What a person has to be there: `owner`; empty: nothing."""
 
 
 def _app() -> Rule:
@@ -63,6 +65,15 @@ TABLE: dict[str, Rule] = {
     "GET /meta": Rule(who="any"),
     "POST /graphql": Rule(),
     "GET /orgs/{org}/teams/{team_slug}/memberships/{login}": _reads("members"),
+    # an organisation, and what people show in public
+    "GET /orgs/{org}/repos": _reads("metadata"),
+    "GET /orgs/{org}/members": Rule(("metadata:read",)),
+    "GET /orgs/{org}/outside_collaborators": Rule(("members:read",), organisation="owner"),
+    "GET /orgs/{org}/installations": Rule(("organization_administration:read",), organisation="owner"),
+    "GET /orgs/{org}/credential-authorizations": Rule(("organization_administration:read",), organisation="owner"),
+    "GET /orgs/{org}/audit-log": Rule(("organization_administration:read",), organisation="owner"),
+    "GET /users/{login}/repos": _reads("metadata"),
+    "GET /users/{login}/gists": Rule(who="any"),
     # repository
     f"GET {_R}": _reads("metadata"),
     f"PATCH {_R}": _writes("administration", "admin"),
@@ -74,6 +85,9 @@ TABLE: dict[str, Rule] = {
     f"GET {_R}/branches/{{branch*}}": _reads("contents"),
     f"GET {_R}/branches/{{branch*}}/protection": Rule(("administration:read",), "admin"),
     f"GET {_R}/rules/branches/{{branch*}}": _reads("metadata"),
+    f"GET {_R}/rulesets/{{ruleset_id}}": _reads("metadata"),
+    f"GET {_R}/keys": Rule(("administration:read",), "admin"),
+    f"GET {_R}/forks": _reads("metadata"),
     f"GET {_R}/contents": _reads("contents"),
     f"GET {_R}/contents/{{path*}}": _reads("contents"),
     f"GET {_R}/commits": _reads("contents"),

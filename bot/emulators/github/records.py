@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from bot.emulators.github.config import Protection
+from bot.emulators.github.config import DeployKeySeed, GistSeed, Protection
 
 
 @dataclass(slots=True, eq=False)
@@ -18,6 +20,8 @@ class User:
     node_id: str
     type: str = "User"
     token: str | None = None
+    token_permissions: Mapping[str, str] | None = None
+    gists: tuple[GistSeed, ...] = ()
 
     @property
     def email(self) -> str:
@@ -199,15 +203,28 @@ class Repository:
     statuses: list[Status] = field(default_factory=list)
     protections: dict[str, Protection] = field(default_factory=dict)
     former_names: set[str] = field(default_factory=set)
+    keys: tuple[DeployKeySeed, ...] = ()
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def full_name(self) -> str:
         return f"{self.owner.login}/{self.name}"
 
+    def protection(self, branch: str) -> Protection | None:
+        """The rules of a branch, which need not be there: of its very name, else of the first pattern that fits."""
+        exact = self.protections.get(branch)
+        fitting = (rule for pattern, rule in self.protections.items() if "*" in pattern and _fits(pattern, branch))
+        return exact or next(fitting, None)
+
     def pulls(self) -> list[tuple[Issue, Pull]]:
         """Every pull request with the issue record that carries its number."""
         return [(issue, issue.pull) for issue in self.issues.values() if issue.pull and not issue.deleted]
+
+
+def _fits(pattern: str, branch: str) -> bool:
+    wild = {"**": ".*", "*": "[^/]*"}
+    parts = (wild.get(part, re.escape(part)) for part in re.split(r"(\*\*|\*)", pattern))
+    return re.fullmatch("".join(parts), branch) is not None
 
 
 @dataclass(slots=True, eq=False)

@@ -130,7 +130,9 @@ class Service:
             raise not_found()
         if repository is None:
             repository = self._repository(found, bare, actor, urls)
-        trace.permission = admit(self._world, TABLE[found.key], actor, repository, request.method)
+        trace.permission = admit(
+            self._world, TABLE[found.key], actor, repository, request.method, found.values.get("org", "")
+        )
         call = Call(
             world=self._world,
             actor=actor,

@@ -143,9 +143,16 @@ class SmartHttp:
                     ),
                     "",
                 )
-        rule = repository.protections.get(ref.removeprefix("refs/heads/"))
+        rule = repository.protection(ref.removeprefix("refs/heads/"))
         if rule is None or not ref.startswith("refs/heads/"):
             return "", ""
+        if actor.kind == "installation" and self._world.app.id in rule.bypass_apps:
+            return "", ""
+        if rule.restricted:
+            return (
+                "push declined due to repository rule violations",
+                f"error: GH013: Repository rule violations found for {ref}.\n- Cannot update this protected ref.\n",
+            )
         if rule.pull_request or rule.required_approving_review_count or rule.merge_queue:
             return (
                 "push declined due to repository rule violations",
@@ -230,7 +237,7 @@ def _admit(world: World, actor: Actor, repository: Repository, *, pushes: bool) 
     role = world.role(repository, actor.user)
     if role == "none":
         return _MISSING, "-"
-    if pushes and (not at_least(role, "write") or repository.archived):
+    if (pushes and (not at_least(role, "write") or repository.archived)) or not actor.granted("contents", level):
         return _denied(repository, actor), "-"
     return None, f"role {role}"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.emulators.github.clock import Clock
-from bot.emulators.github.config import Config
+from bot.emulators.github.config import Config, OrganisationSeed
 from bot.emulators.github.errors import not_found
 from bot.emulators.github.faults import Faults
 from bot.emulators.github.gitside.bare import Bare
@@ -112,6 +112,22 @@ class World:
         """One of ROLES; a public repository gives everybody `read`."""
         role = repository.roles.get(user.login.lower(), "none")
         return "read" if role == "none" and not repository.private else role
+
+    def organisation(self, login: str) -> OrganisationSeed | None:
+        """What the seed says of an organisation; None when there is none of this name."""
+        found = self.find_user(login)
+        if found is None or found.type != "Organization":
+            return None
+        seeded = (one for one in self.config.seed.organisations if one.login.lower() == login.lower())
+        return next(seeded, OrganisationSeed(found.login))
+
+    def owns(self, organisation: str, user: User) -> bool:
+        """Whether somebody is an owner; without a seed of its own, those are who is `admin` unless said otherwise."""
+        seed = self.organisation(organisation)
+        if seed is None:
+            return False
+        named = seed.owners or tuple(one.login for one in self.config.seed.users if one.permission == "admin")
+        return user.login.lower() in {name.lower() for name in named}
 
     def pull_by_node(self, node: str) -> tuple[Repository, Issue, Pull] | None:
         for repository in self.registry.repositories.values():

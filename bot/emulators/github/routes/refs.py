@@ -57,6 +57,9 @@ async def create_ref(call: Call) -> Reply:
         raise unprocessable(f"{name} is not a valid ref name.")
     if await call.bare.ref(name) is not None:
         raise unprocessable("Reference already exists")
+    rule = call.repository.protection(name.removeprefix("refs/heads/"))
+    if rule and rule.restricted and name.startswith("refs/heads/"):
+        _refuse_protected(call, name, "Cannot create ref due to creations being restricted.")
     await _refuse_workflows(call, sha)
     if not await call.bare.move(name, sha, ZERO):
         raise unprocessable("Reference update failed")
@@ -84,8 +87,12 @@ async def _refuse_workflows(call: Call, sha: str) -> None:
         raise not_accessible()
 
 
-def _refuse_protected(call: Call, name: str) -> None:
-    rule = call.repository.protections.get(name.removeprefix("refs/heads/"))
+def _refuse_protected(call: Call, name: str, what: str = "Cannot update this protected ref.") -> None:
+    rule = call.repository.protection(name.removeprefix("refs/heads/")) if name.startswith("refs/heads/") else None
+    if rule and call.by_app and call.world.app.id in rule.bypass_apps:
+        return
+    if rule and rule.restricted:
+        raise ApiError(422, f"Repository rule violations found\n\n{what}\n\n")
     if rule and (rule.pull_request or rule.required_approving_review_count or rule.merge_queue):
         raise ApiError(422, "Repository rule violations found\n\nChanges must be made through a pull request.\n\n")
 

@@ -144,8 +144,30 @@ async def branch_protection(_call: Call) -> Reply:
 
 
 async def branch_rules(call: Call) -> Reply:
-    protection = call.repository.protections.get(call.values["branch"])
+    protection = call.repository.protection(call.values["branch"])
     return paged(call, repositories.rules(call.repository, protection) if protection else [])
+
+
+async def ruleset(call: Call) -> Reply:
+    """Who may bypass the rules is told only to those who may change them."""
+    number = call.number("ruleset_id")
+    every = call.repository.protections.values()
+    rule = next((one for one in every if repositories.ruleset_id(call.repository, one) == number), None)
+    if rule is None:
+        raise not_found()
+    changes = call.actor.may("administration", "write") if call.by_app else call.has_role("admin")
+    return Reply(repositories.ruleset(call.repository, rule, bypass=changes and call.actor.granted("administration")))
+
+
+async def list_keys(call: Call) -> Reply:
+    return paged(call, repositories.deploy_keys(call.repository, call.urls))
+
+
+async def list_forks(call: Call) -> Reply:
+    """Those that the asker may see."""
+    every = (one for one in call.world.registry.repositories.values() if one.parent is call.repository)
+    seen = [one for one in every if not one.private or (call.actor.user and call.world.role(one, call.user) != "none")]
+    return paged(call, [repositories.repository(one, call.urls) for one in seen])
 
 
 async def root_contents(call: Call) -> Reply:
@@ -224,6 +246,9 @@ HANDLERS: dict[str, Handler] = {
     f"GET {_R}/branches/{{branch*}}": get_branch,
     f"GET {_R}/branches/{{branch*}}/protection": branch_protection,
     f"GET {_R}/rules/branches/{{branch*}}": branch_rules,
+    f"GET {_R}/rulesets/{{ruleset_id}}": ruleset,
+    f"GET {_R}/keys": list_keys,
+    f"GET {_R}/forks": list_forks,
     f"GET {_R}/contents": root_contents,
     f"GET {_R}/contents/{{path*}}": contents,
 }

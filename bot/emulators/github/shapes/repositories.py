@@ -168,18 +168,65 @@ def rules(item: Repository, protection: Protection) -> list[dict[str, Any]]:
     if protection.pull_request or protection.required_approving_review_count:
         found.append(("pull_request", _pull_request_rule(protection)))
     if protection.required_status_checks:
-        checks = [{"context": name, "integration_id": None} for name in protection.required_status_checks]
+        of = {} if protection.check_source is None else {"integration_id": protection.check_source}
         parameters = {
-            "required_status_checks": [{"context": check["context"]} for check in checks],
+            "required_status_checks": [{"context": name, **of} for name in protection.required_status_checks],
             "strict_required_status_checks_policy": protection.strict_status_checks,
         }
         found.append(("required_status_checks", parameters))
     if protection.merge_queue:
         found.append(("merge_queue", _merge_queue_rule()))
-    source = {"ruleset_source_type": "Repository", "ruleset_source": item.full_name, "ruleset_id": item.id % 100_000}
+    if protection.restricted:
+        found += [("creation", None), ("update", None)]
+    source = {
+        "ruleset_source_type": "Repository",
+        "ruleset_source": item.full_name,
+        "ruleset_id": ruleset_id(item, protection),
+    }
     return [
         {"type": kind, **({"parameters": parameters} if parameters is not None else {}), **source}
         for kind, parameters in found
+    ]
+
+
+def ruleset_id(item: Repository, protection: Protection) -> int:
+    return item.id % 100_000 * 100 + list(item.protections).index(protection.branch)
+
+
+def ruleset(item: Repository, protection: Protection, *, bypass: bool) -> dict[str, Any]:
+    """A ruleset as `GET /rulesets/{id}` tells it; with `bypass`, who may go around it."""
+    actors = [{"actor_id": app, "actor_type": "Integration", "bypass_mode": "always"} for app in protection.bypass_apps]
+    given = [{name: one[name] for name in ("type", "parameters") if name in one} for one in rules(item, protection)]
+    return {
+        "id": ruleset_id(item, protection),
+        "name": protection.branch,
+        "target": "branch",
+        "source_type": "Repository",
+        "source": item.full_name,
+        "enforcement": "active",
+        "conditions": {"ref_name": {"include": [f"refs/heads/{protection.branch}"], "exclude": []}},
+        "rules": given,
+        "created_at": stamp(item.created_at),
+        "updated_at": stamp(item.created_at),
+        **({"bypass_actors": actors} if bypass else {}),
+    }
+
+
+def deploy_keys(item: Repository, urls: Urls) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": number,
+            "key": f"ssh-ed25519 {number}",
+            "url": urls.repo(item.full_name, f"/keys/{number}"),
+            "title": key.title,
+            "verified": True,
+            "created_at": stamp(item.created_at),
+            "read_only": key.read_only,
+            "added_by": key.added_by,
+            "last_used": None,
+            "enabled": True,
+        }
+        for number, key in enumerate(item.keys, start=item.id)
     ]
 
 
