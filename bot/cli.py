@@ -11,6 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from bot.commands import reports
+from bot.commands.arguments import Commit, Directory, Json, Policies, Port, Query, Repository
 
 app = typer.Typer(
     name="pullwright",
@@ -28,9 +29,6 @@ pin_app = typer.Typer(
     help="Use plugins, actions and skills from one commit only, checked on disk.", no_args_is_help=True
 )
 app.add_typer(pin_app, name="pin")
-
-Port = Annotated[int, typer.Option(help="0 for one of its own choosing.", min=0, max=65_535)]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 
 def main() -> None:
@@ -229,12 +227,6 @@ def replay(
     _announce(replay_file(delivery, event, as_json=as_json))
 
 
-Directory = Annotated[
-    Path, typer.Argument(metavar="DIR", help="A git repository (its HEAD is read) or a plain folder.")
-]
-Query = Annotated[str, typer.Argument(metavar="QUERY", help="What is looked for; `-` reads standard input.")]
-
-
 @app.command()
 def index(
     directory: Directory,
@@ -309,11 +301,28 @@ def doctor(as_json: Json = False) -> None:
     sys.exit(1 if any(finding.blocks for finding in findings) else 0)
 
 
+@app.command()
+def audit(
+    organisation: Annotated[str, typer.Argument(metavar="ORG", help="The organisation's name on GitHub.")],
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What no API knows, in TOML (docs/operating.md, “Audit”).")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Look for what is wrong in an organisation, with PULLWRIGHT_AUDIT_TOKEN; nothing is changed. Exit 0 when nothing was found,
+    3 low, 4 unreadable, 5 medium, 6 high at worst."""
+    import asyncio
+
+    from bot.commands import audit as command
+    from bot.settings import load
+
+    found = asyncio.run(command.audit(load(), organisation, config))
+    _announce(command.told(found, as_json=as_json))
+    sys.exit(command.exit_code(found))
+
+
 app.command("costs")(reports.costs)
 app.command("trace")(reports.trace)
-
-
-Policies = Annotated[Path | None, typer.Option("--policies", help="Directory; default the configured one.")]
 
 
 @policy_app.command("check")
@@ -351,10 +360,6 @@ def policy_explain(
     explained = policy.explain(policies, policy.asked(asked, policies.limits, repository))
     _announce(policy.told_explanation(explained, as_json=as_json))
     sys.exit(0 if explained.as_expected or (explained.as_expected is None and explained.decision.allowed) else 1)
-
-
-Repository = Annotated[str, typer.Argument(help="An https address, or the directory of a local clone.")]
-Commit = Annotated[str, typer.Argument(help="The whole id of the commit.")]
 
 
 @pin_app.command("place")

@@ -40,6 +40,9 @@ class Settings(BaseSettings):
     webhook_secret_previous: SecretStr = Field(
         default=SecretStr(""), description="the secret before a rotation, still accepted"
     )
+    audit_token: SecretStr = Field(
+        default=SecretStr(""), description="a read-only token of GitHub for `pullwright audit`, and for nothing else"
+    )
     github_api_url: str = Field(default="https://api.github.com", description="GitHub's API")
     label: str = Field(default="agent", description="the label that starts a task")
     budget_usd: Annotated[Decimal, Field(ge=0)] = Field(

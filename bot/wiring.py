@@ -22,8 +22,10 @@ from bot.providers.llm.estimator import Estimator
 from bot.providers.llm.metered import Attempts, MeteredModel, Purse
 from bot.providers.llm.port import LanguageModel, ModelRequest, ModelTurn
 from bot.providers.llm.pricing import PriceBook
+from bot.providers.organisation.github import GithubOrganisation
 from bot.providers.sandbox.e2b import E2BSandboxes
 from bot.providers.scanner.semgrep import Semgrep
+from bot.providers.store.log import SqlLog
 from bot.providers.store.sql import Store, open_store
 from bot.retrieval.service import Meaning
 from bot.settings import Settings, load_policies
@@ -121,6 +123,16 @@ def _services(settings: Settings, sandbox: SandboxEndpoint, store: Store, creden
         preload=_preload,
         isolation=sandbox.isolation,
     )
+
+
+def organisation_of(settings: Settings, token: str) -> GithubOrganisation:
+    """What an audit reads with; it has neither the App's key nor a method that writes."""
+    return GithubOrganisation(token, base_url=settings.github_api_url)
+
+
+def log_of(settings: Settings) -> SqlLog:
+    """Everything that is kept, to be read."""
+    return SqlLog(settings.database())
 
 
 def _preload() -> None:

@@ -40,7 +40,7 @@ async def examine(settings: Settings) -> tuple[Finding, ...]:
     return (
         Finding("Python", sys.version.split()[0]),
         await _git(),
-        await _sandbox(settings),
+        await sandboxes(settings),
         egress(settings),
         *configuration(settings),
         _database(settings),
@@ -55,7 +55,8 @@ async def _git() -> Finding:
     return Finding("git", result.stdout.decode().strip().removeprefix("git version "))
 
 
-async def _sandbox(settings: Settings) -> Finding:
+async def sandboxes(settings: Settings) -> Finding:
+    """Where tasks would run, after the probe of a local sandbox."""
     if settings.e2b_api_key.get_secret_value():
         where = settings.e2b_api_url or "E2B Cloud"
         return Finding("sandboxes", f"{where}: one microVM with its own kernel per task, egress closed at creation")
@@ -86,17 +87,23 @@ def egress(settings: Settings) -> Finding:
     """What sandboxes may reach, and which of it takes what somebody sends there."""
     always, during_setup = settings.hosts()
     try:
-        hosts = [parse_entry(entry) for entry in (*always, *during_setup)]
+        taking = uploads(settings)
     except ValueError as fault:
         return Finding("network", str(fault), blocks=True, hint="PULLWRIGHT_EGRESS, PULLWRIGHT_SETUP_EGRESS")
     if not always and not during_setup:
         return Finding("network", "closed: a sandbox reaches no host")
     said = f"sandboxes reach {', '.join(always) or 'no host'}; during set-up also {', '.join(during_setup) or 'none'}"
-    taking = [str(entry) for entry in hosts if _TAKES_UPLOADS.search(entry.host)]
     if not taking:
         return Finding("network", said)
     hint = f"Anybody may upload to {', '.join(taking)}: what a task can read, a hostile repository can send there. Use a read-only mirror."
     return Finding("network", said, hint=hint)
+
+
+def uploads(settings: Settings) -> tuple[str, ...]:
+    """The hosts that sandboxes may reach and that take uploads. Raises ValueError for an entry that is none."""
+    always, during_setup = settings.hosts()
+    hosts = [parse_entry(entry) for entry in (*always, *during_setup)]
+    return tuple(str(entry) for entry in hosts if _TAKES_UPLOADS.search(entry.host))
 
 
 def configuration(settings: Settings) -> tuple[Finding, ...]:

@@ -35,9 +35,9 @@ async def place(home: Path, repository: str, commit: str, directory: Path) -> Pl
     """Put the pinned files into a directory that is empty or not there yet. Raises UserError."""
     if not _vacant(directory):
         raise UserError(f"{directory} is not an empty directory.", "Name one that does not exist yet.")
-    pin = _pin(repository, commit)
+    pin = pin_of(repository, commit)
     try:
-        tree = await pins.place(_mirror(home, repository), pin, directory)
+        tree = await pins.place(mirror_of(home, repository), pin, directory)
     except (LineFault, Transient) as fault:
         raise _told(fault) from fault
     return Placed(repository, commit, tree, str(directory))
@@ -46,7 +46,7 @@ async def place(home: Path, repository: str, commit: str, directory: Path) -> Pl
 async def check(home: Path, repository: str, commit: str, directory: Path) -> Placed:
     """The same directory later: all of its files, hidden ones included, are still those of the commit. Raises UserError."""
     try:
-        tree = await pins.resolve(_mirror(home, repository), _pin(repository, commit))
+        tree = await pins.resolve(mirror_of(home, repository), pin_of(repository, commit))
         pins.check(directory, tree)
     except (LineFault, Transient) as fault:
         raise _told(fault) from fault
@@ -62,7 +62,8 @@ def _vacant(directory: Path) -> bool:
     return not directory.exists() or (directory.is_dir() and not any(directory.iterdir()))
 
 
-def _pin(repository: str, commit: str) -> pins.Pin:
+def pin_of(repository: str, commit: str) -> pins.Pin:
+    """The pin of an https address or a local clone. Raises UserError for anything else."""
     if repository.startswith("https://"):
         return pins.Pin(Upstream(repository), CommitId(commit))
     path = Path(repository)
@@ -71,7 +72,8 @@ def _pin(repository: str, commit: str) -> pins.Pin:
     return pins.Pin(Upstream(local_url(path), protocols="file"), CommitId(commit))
 
 
-def _mirror(home: Path, repository: str) -> Mirror:
+def mirror_of(home: Path, repository: str) -> Mirror:
+    """Where the commits of a pinned repository are kept."""
     number = int(hashlib.sha256(repository.encode()).hexdigest()[:12], 16)
     return Mirror(home / "pins", RepositoryId(number))
 

@@ -168,7 +168,7 @@ class Mirror:
             if not _REF.fullmatch(name):
                 raise UpstreamFault("ref_name", name)
             _whole(commit)
-        await self._refuse_disguised_refs(upstream)
+        await self.refuse_disguised_refs(upstream)
         nonce = secrets.token_hex(8)
         incoming = {name: f"refs/incoming/{nonce}-{index}" for index, name in enumerate(named)}
         try:
@@ -215,8 +215,11 @@ class Mirror:
             raise Transient(f"git {args[0]}: {error.stderr.strip()}") from None
         return result.stdout
 
-    async def _refuse_disguised_refs(self, upstream: Upstream) -> None:
-        """A branch or tag named like a commit fools every tool that takes a name or an id (specs/security.md §2.6)."""
+    async def refuse_disguised_refs(self, upstream: Upstream) -> None:
+        """A branch or tag named like a commit fools every tool that takes a name or an id (specs/security.md §2.6).
+
+        Raises UpstreamFault for one, Transient when the upstream cannot answer.
+        """
         listing = await self._ask(upstream, ["ls-remote", "--heads", "--tags", "--refs", "--", upstream.url])
         for line in listing.decode("utf-8", "replace").splitlines():
             name = line.partition("\t")[2]

@@ -138,6 +138,12 @@ def is_test(path: str) -> bool:
     return _TEST.fullmatch(_flat(path)) is not None
 
 
+def is_agent_instruction(path: str) -> bool:
+    """Whether coding agents take their instructions or settings from it."""
+    flat = _flat(path)
+    return any(name == "agent_instructions" and pattern.fullmatch(flat) for name, _, _, pattern in _BY_PATH)
+
+
 def is_dependency_file(path: str) -> bool:
     """Whether it declares or locks dependencies, or steers how a project is built."""
     flat = _flat(path)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from bot.domain.action import StartTask
+from bot.domain.event import Actor
 from bot.domain.ids import DeliveryId, RepositoryId, TaskId, UserId
 from bot.domain.money import MicroUsd
 from bot.domain.pull import Approval
@@ -96,6 +97,35 @@ class Approvals(Protocol):
 
     async def record(self, task: TaskId, approval: Approval) -> None: ...
     async def last(self, task: TaskId) -> Approval | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovedTask:
+    """An approval in the log's order, and the task it is of: who asked for the work, where, and whether it landed."""
+
+    number: int
+    task: TaskId
+    approval: Approval
+    requester: Actor
+    repository: str
+    landed: bool
+
+
+class Log(Protocol):
+    """What an audit reads of everything that is kept. Raises Transient when there is no such database."""
+
+    async def approvals(self) -> tuple[ApprovedTask, ...]: ...
+    async def broken_at(self) -> int | None:
+        """The first approval that does not follow from those before it."""
+        ...
+
+    async def landed_without(self) -> tuple[TaskId, ...]:
+        """Tasks that landed without an approval in the log."""
+        ...
+
+    async def received(self) -> tuple[str, ...]:
+        """When deliveries were received, in the order in which they were stored."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

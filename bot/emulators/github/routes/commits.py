@@ -9,7 +9,7 @@ from bot.emulators.github.errors import ApiError, not_found
 from bot.emulators.github.gitside import history
 from bot.emulators.github.gitside.commits import read_commit, read_commits
 from bot.emulators.github.routes.checks import resolve
-from bot.emulators.github.routes.paging import paged
+from bot.emulators.github.routes.paging import cut, paged
 from bot.emulators.github.shapes import gitdata, pulls
 
 _R = "/repos/{owner}/{repo}"
@@ -24,8 +24,9 @@ async def list_commits(call: Call) -> Reply:
         if not await call.bare.refs("refs/heads/"):
             raise ApiError(409, "Git Repository is empty.")
         raise not_found()
-    path = call.query.get("path")
-    told = await call.bare.text("rev-list", "--max-count=10000", start, *(("--", path) if path else ()))
+    path, since = call.query.get("path"), call.query.get("since")
+    limits = ["--max-count=10000", *([f"--since={since}"] if since else ())]
+    told = await call.bare.text("rev-list", *limits, start, *(("--", path) if path else ()))
     commits = await read_commits(call.bare, told.split())
     return paged(call, [gitdata.commit(call.world, call.repository, item, call.urls) for item in commits])
 
@@ -68,7 +69,12 @@ async def compare(call: Call) -> Reply:
     if "diff" in call.accept:
         text = await history.diff_text(call.bare, fork, head)
         return Reply(raw=text, media_type="application/vnd.github.diff; charset=utf-8")
-    return Reply(await _comparison(call, base, head, fork))
+    told = await _comparison(call, base, head, fork)
+    if "page" not in call.query and "per_page" not in call.query:
+        return Reply(told)
+    part, headers = cut(call, told["commits"])
+    first = call.query.get("page", "1") == "1"
+    return Reply({**told, "commits": list(part), "files": told["files"] if first else []}, headers=headers)
 
 
 async def _side(call: Call, text: str) -> str | None:

@@ -33,6 +33,7 @@ def test_a_path_finds_the_route_it_was_made_from(key):
 
 def test_levels_and_permissions_are_spelled_right():
     names = {"metadata", "contents", "issues", "pull_requests", "checks", "statuses", "administration", "members"}
+    names |= {"organization_administration"}
     for rule in TABLE.values():
         for need in rule.token:
             name, level = need.split(":")
