@@ -61,10 +61,16 @@ def _store(snapshot: Snapshot) -> str:
     return "" if snapshot.records is not None else "this machine has no store (PULLWRIGHT_HOME, DATABASE_URL)"
 
 
+def _audit_log(snapshot: Snapshot) -> str:
+    return "" if snapshot.operator.enterprise_cloud else "there is no audit log (enterprise_cloud = false)"
+
+
 CHECKS = (
     Check("A1", "pictures that people and agents put in public", people.check_media),
     Check("A2", "forks that should not be there", people.check_forks),
-    Check("A3", "repositories that changed their visibility, or that agents created", people.check_visibility),
+    Check(
+        "A3", "repositories that changed their visibility, or that agents created", people.check_visibility, _audit_log
+    ),
     Check("A4", "what people who left still hold", people.check_departed, _departed),
     Check("A5", "instructions to agents", instructions.check),
     Check("A6", "skills and plugins that are not pinned", pins.check_lock, _pins),
@@ -84,6 +90,7 @@ CHECKS = (
 PARTS: tuple[NotChecked, ...] = (
     NotChecked("A1", "co-author trailers and media inside other repositories: names, contents and gists are looked at"),
     NotChecked("A2", "personal repositories that share root commits with the organisation's without being forks"),
+    NotChecked("A4", "tokens that nobody had to authorise: GitHub lists only those for single sign-on"),
     NotChecked("A5", "whether a change had a review: it is compared with the last report (last_report)"),
 )
 """What §8 asks for and no version of this command does yet."""

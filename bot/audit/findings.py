@@ -31,7 +31,7 @@ class Finding:
 
 def unknown(check: str, target: str, why: str, fix: str = "") -> Finding:
     """The check could not see this target: neither clean nor not."""
-    return Finding(check, Severity.UNKNOWN, target, f"could not be read: {why}", fix or _fix(why))
+    return Finding(check, Severity.UNKNOWN, target, f"could not be read: {why}", fix or fix_of(why))
 
 
 def unread(check: str, target: str, *reads: Read[object]) -> Iterator[Finding]:
@@ -41,9 +41,12 @@ def unread(check: str, target: str, *reads: Read[object]) -> Iterator[Finding]:
             yield unknown(check, target, read.fault)
 
 
-def _fix(why: str) -> str:
+def fix_of(why: str) -> str:
+    """What to do about something that could not be read."""
     if why.startswith(("403", "404")):
         return "Give the audit's token the right to read it (docs/operating.md lists the rights), or look yourself."
+    if "may change the ruleset" in why:
+        return "Look at its bypass list yourself: a token that is told of it could also change it."
     if "limits" in why:
         return "Run the audit again later."
     return "Look yourself, or run the audit again."

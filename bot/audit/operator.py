@@ -39,6 +39,9 @@ class Operator(BaseModel):
     working_copies: tuple[Path, ...] = Field(default=(), description="directories whose .git/config is read")
     lock_file: Path | None = Field(default=None, description="pins of skills, plugins and actions")
     last_report: Path | None = Field(default=None, description="an earlier report of this audit (--json)")
+    enterprise_cloud: bool = Field(
+        default=True, description="whether the organisation has an audit log and authorised credentials"
+    )
     floors: Mapping[str, str] = Field(default_factory=dict, description="the oldest version that is good enough")
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from bot.audit.facts import RepositoryFacts, Snapshot
-from bot.audit.findings import Finding, Severity, unknown, unread
+from bot.audit.findings import Finding, Severity, fix_of, unknown, unread
 from bot.providers.organisation.port import Guard, Installation, RequiredCheck
 
 GATE = "pullwright/gate"
@@ -55,14 +55,18 @@ def _of_repository(facts: RepositoryFacts, snapshot: Snapshot) -> Iterator[Findi
     rules, classic = facts.rules.value, facts.protection.value
     if rules is None:
         yield unknown("A10", where, facts.rules.fault or "GitHub did not say")
-    elif facts.protection.fault and _missing(rules):
-        yield unknown("A10", where, facts.protection.fault)
+    elif facts.protection.fault:
+        lacking = [evidence for _, _, evidence, _ in _missing(rules)]
+        lacking += [finding.evidence for finding in _gate(where, rules.checks, snapshot.app)]
+        if lacking:
+            why = f"by rulesets alone {', '.join(lacking)}; classic protection: {facts.protection.fault}"
+            yield unknown("A10", where, why, fix_of(facts.protection.fault))
     else:
         guard = combined(rules, classic)
         for _, severity, evidence, fix in _missing(guard):
             yield Finding("A10", severity, where, evidence, fix)
         yield from _gate(where, guard.checks, snapshot.app)
-    yield from _bypass(where, facts, snapshot.app)
+    yield from _bypass(where, facts, snapshot)
     yield from _bot_branches(facts, snapshot.operator.branch_prefix)
 
 
@@ -75,47 +79,33 @@ def _missing(guard: Guard) -> list[tuple[str, Severity, str, str]]:
 def _gate(where: str, checks: tuple[RequiredCheck, ...], app: Installation | None) -> Iterator[Finding]:
     found = [one for one in checks if one.context == GATE]
     if not found:
-        yield Finding(
-            "A10",
-            Severity.HIGH,
-            where,
-            f"{GATE} is no required check: whoever may write can merge past the approval",
-            f"Make {GATE} a required status check, with the App as its source.",
-        )
+        evidence = f"{GATE} is no required check: whoever may write can merge past the approval"
+        fix = f"Make {GATE} a required status check, with the App as its source."
+        yield Finding("A10", Severity.HIGH, where, evidence, fix)
     elif all(one.app is None for one in found):
-        yield Finding(
-            "A10", Severity.MEDIUM, where, f"anybody may report {GATE}", "Choose the App as the source of this check."
-        )
+        fix = "Choose the App as the source of this check."
+        yield Finding("A10", Severity.MEDIUM, where, f"anybody may report {GATE}", fix)
     elif app is not None and all(one.app != app.app for one in found):
-        yield Finding(
-            "A10",
-            Severity.HIGH,
-            where,
-            f"{GATE} is to be reported by another App ({found[0].app})",
-            "Choose this App as the source of the check.",
-        )
+        fix = "Choose this App as the source of the check."
+        yield Finding("A10", Severity.HIGH, where, f"{GATE} is to be reported by another App ({found[0].app})", fix)
 
 
-def _bypass(where: str, facts: RepositoryFacts, app: Installation | None) -> Iterator[Finding]:
-    names = {"*"} if app is None else {str(app.app), app.slug}
-    classic = facts.protection.value.bypass if facts.protection.value else ()
+def _bypass(where: str, facts: RepositoryFacts, snapshot: Snapshot) -> Iterator[Finding]:
+    app = snapshot.app
     around = [(f"ruleset {number}", read) for number, read in facts.bypass]
     for rules, read in around:
         yield from unread("A10", f"{where}, who may bypass {rules}", read)
-    everybody = [
-        *((rules, one) for rules, read in around for one in read.value),
-        *(("protection", one) for one in classic),
-    ]
-    for rules, actor in everybody:
-        if actor.kind == "Integration" and (actor.actor in names or names == {"*"}):
-            whose = "the App" if app is not None else f"App {actor.actor}, and which one is ours could not be read,"
-            yield Finding(
-                "A10",
-                Severity.HIGH,
-                where,
-                f"{whose} may bypass {rules}",
-                "Take the App out of the bypass list: it needs no exception on this branch.",
-            )
+    actors = [(rules, one) for rules, read in around for one in read.value]
+    actors += [("classic protection", one) for one in (facts.protection.value or Guard()).bypass]
+    for rules, actor in actors:
+        if actor.kind != "Integration":
+            continue
+        if app is None and snapshot.installations.fault:
+            why = f"App {actor.actor} may bypass {rules}, and which App is ours could not be read"
+            yield unknown("A10", where, why, "Look whether it is the bot's App.")
+        elif app is not None and actor.actor in {str(app.app), app.slug}:
+            fix = "Take the App out of the bypass list: it needs no exception on this branch."
+            yield Finding("A10", Severity.HIGH, where, f"the App may bypass {rules}", fix)
 
 
 def _bot_branches(facts: RepositoryFacts, prefix: str) -> Iterator[Finding]:

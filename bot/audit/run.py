@@ -27,7 +27,7 @@ from bot.audit.workflows import ACTION, WORKFLOW
 from bot.domain.errors import Transient
 from bot.domain.ids import RepositoryId
 from bot.policy.paths import is_agent_instruction
-from bot.providers.organisation.port import Guard, Organisation, Read, Repository, TreeFile
+from bot.providers.organisation.port import NOTHING, Guard, Organisation, Read, Repository, TreeFile
 from bot.providers.store.port import ApprovedTask, Log
 
 T = TypeVar("T")
@@ -50,7 +50,7 @@ class Here:
 
 async def read(name: str, operator: Operator, reader: Organisation, here: Here) -> Snapshot:
     """Everything the checks look at. Raises UserError when the credential is not accepted."""
-    listed = await reader.repositories(name)
+    listed = await _listed(reader, name)
     members = await reader.members(name)
     repositories = await _each(listed.value, lambda one: _repository(reader, one, operator))
     public = dict.fromkeys([*operator.departed, *operator.agents, *members.value])
@@ -64,14 +64,23 @@ async def read(name: str, operator: Operator, reader: Organisation, here: Here) 
         installations=await reader.installations(name),
         members=members,
         collaborators=await reader.outside_collaborators(name),
-        credentials=await reader.credentials(name),
-        log=await reader.log(name, people.LOGGED),
+        credentials=await reader.credentials(name) if operator.enterprise_cloud else NOTHING,
+        log=await reader.log(name, people.LOGGED) if operator.enterprise_cloud else NOTHING,
         people=tuple(await _each(persons, lambda one: _person(reader, one, deep=one.lower() in looked_into))),
         copies=here.copies,
         pins=here.pins,
         host=here.host,
         records=await _records(reader, name, listed.value, here.log) if here.log else None,
     )
+
+
+async def _listed(reader: Organisation, name: str) -> Read[tuple[Repository, ...]]:
+    """A token for chosen repositories lists those, and says nothing of the rest."""
+    listed, size = await reader.repositories(name), await reader.size(name)
+    if listed.fault or size.value is None:
+        return Read(listed.value, listed.fault or f"whether these {len(listed.value)} are all: {size.fault}")
+    hidden = size.value - len(listed.value)
+    return Read(listed.value, f"the token sees {len(listed.value)} of {size.value} repositories" if hidden > 0 else "")
 
 
 async def _each(items: Sequence[U], act: Callable[[U], Awaitable[T]]) -> list[T]:

@@ -76,6 +76,10 @@ async def test_owners_read_the_pages_of_their_organisation():
         assert await names(world, f"{HOME}/keys", "octo-admin", "added_by") == ["octo-dev"]
         assert await names(world, f"{HOME}/forks", "octo-admin", "full_name") == ["octo-dev/hello"]
         assert await names(world, "/users/octo-dev/repos", "octo-stranger", "full_name") == ["octo-dev/hello"]
+        whole = (await world.ask("GET", "/orgs/octo-org", "octo-admin")).json()
+        assert (whole["public_repos"], whole["total_private_repos"]) == (1, 1)
+        for who in ("octo-dev", "octo-audit", "octo-stranger", await world.mint()):
+            assert "total_private_repos" not in (await world.ask("GET", "/orgs/octo-org", who)).json(), who
         gists = await world.ask("GET", "/users/octo-dev/gists", "octo-stranger")
         assert list(gists.json()[0]["files"]) == ["shot.png"]
 

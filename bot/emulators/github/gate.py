@@ -31,14 +31,15 @@ def admit(
         return _admit_nobody(rule, repository, method)
     if actor.kind == "installation":
         return _admit_installation(rule, actor, repository)
-    _demand_of_token(rule, actor)
+    if repository is None or repository.private or method != "GET" or rule.role != "read":
+        _demand_of_token(rule, actor)
     if rule.organisation and not (actor.user and world.owns(organisation, actor.user)):
         raise forbidden("You must be an owner of the organization.") if world.find_user(organisation) else not_found()
     return _admit_person(world, rule, actor, repository)
 
 
 def _demand_of_token(rule: Rule, actor: Actor) -> None:
-    """A fine-grained token needs what an App's token needs; the answer has words of its own."""
+    """A fine-grained token needs what an App's token needs, but for reading what is public; the answer has words of its own."""
     if rule.token and not any(actor.granted(*need.split(":")) for need in rule.token):
         raise ApiError(403, "Resource not accessible by personal access token")
 

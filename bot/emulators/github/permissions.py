@@ -66,6 +66,7 @@ TABLE: dict[str, Rule] = {
     "POST /graphql": Rule(),
     "GET /orgs/{org}/teams/{team_slug}/memberships/{login}": _reads("members"),
     # an organisation, and what people show in public
+    "GET /orgs/{org}": _reads("metadata"),
     "GET /orgs/{org}/repos": _reads("metadata"),
     "GET /orgs/{org}/members": Rule(("metadata:read",)),
     "GET /orgs/{org}/outside_collaborators": Rule(("members:read",), organisation="owner"),

@@ -69,6 +69,12 @@ class GithubOrganisation:
 
     # an organisation
 
+    async def size(self, organisation: str) -> Read[int | None]:
+        told = await self._one(f"/orgs/{_named(organisation)}")
+        if not told.fault and "total_private_repos" not in told.value:
+            return Read(None, "GitHub does not tell this token how many private repositories there are")
+        return _made(told, lambda body: int(body["public_repos"]) + int(body["total_private_repos"]))
+
     async def repositories(self, organisation: str) -> Read[tuple[Repository, ...]]:
         return await self._list(f"/orgs/{_named(organisation)}/repos", readings.repository)
 
@@ -150,8 +156,8 @@ class GithubOrganisation:
 
     async def posts(self, repository: str) -> Read[tuple[Post, ...]]:
         home = f"/repos/{_named(repository)}"
-        issues = await self._list(f"{home}/issues", readings.post, {"state": "all"})
-        comments = await self._list(f"{home}/issues/comments", readings.post)
+        issues = await self._list(f"{home}/issues", readings.writing, {"state": "all"})
+        comments = await self._list(f"{home}/issues/comments", readings.writing)
         return Read((*issues.value, *comments.value), issues.fault or comments.fault)
 
     # a person

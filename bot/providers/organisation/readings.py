@@ -73,7 +73,7 @@ def commit(told: Json) -> Commit:
     return Commit(CommitId(str(told["sha"])), TreeId(str(told["commit"]["tree"]["sha"])), author, committer)
 
 
-def post(told: Json) -> Post:
+def writing(told: Json) -> Post:
     return Post(str(told["html_url"]), str((told.get("user") or {}).get("login") or "ghost"), str(told["body"] or ""))
 
 
@@ -125,8 +125,6 @@ def guard_of_protection(told: Json) -> Guard:
         for name, kind in _CLASSIC.items()
         for one in allowed.get(name) or ()
     ]
-    if not (told.get("enforce_admins") or {}).get("enabled"):
-        around.append(Bypass("RepositoryRole", "admin"))
     return Guard(
         pull_request=bool(reviews),
         approvals=int(reviews.get("required_approving_review_count") or 0),

@@ -25,6 +25,19 @@ def _people(call: Call, logins: tuple[str, ...]) -> list[dict[str, Any]]:
     return [people.user(call.world.user(login), call.urls) for login in logins]
 
 
+async def organisation(call: Call) -> Reply:
+    """How many private repositories there are is told to owners whose token may administer the organisation."""
+    seed = _organisation(call)
+    every = [one for one in call.world.registry.repositories.values() if one.owner.login.lower() == seed.login.lower()]
+    private = sum(one.private for one in every)
+    shape = people.organisation(call.world.user(seed.login), call.urls, stamp(call.world.app.created_at))
+    shape["public_repos"] = len(every) - private
+    user = call.actor.user
+    if user is None or not call.world.owns(seed.login, user) or not call.actor.granted("organization_administration"):
+        return Reply(shape)
+    return Reply({**shape, "total_private_repos": private, "owned_private_repos": private})
+
+
 async def list_repositories(call: Call) -> Reply:
     """Public ones, and private ones that the asker may read."""
     login = _organisation(call).login.lower()
@@ -166,6 +179,7 @@ def _gist(call: Call, owner: User, number: int, seed: GistSeed) -> dict[str, Any
 
 
 HANDLERS: dict[str, Handler] = {
+    "GET /orgs/{org}": organisation,
     "GET /orgs/{org}/repos": list_repositories,
     "GET /orgs/{org}/members": list_members,
     "GET /orgs/{org}/outside_collaborators": outside_collaborators,

@@ -95,3 +95,30 @@ def rollup(reactions: Sequence[Reaction], subject_url: str) -> dict[str, Any]:
         "total_count": len(reactions),
         **{content: counted[content] for content in CONTENTS},
     }
+
+
+def organisation(account: User, urls: Urls, founded: str) -> dict[str, Any]:
+    """What everybody is told of an organisation."""
+    api = urls.api(f"orgs/{account.login}")
+    return {
+        "login": account.login,
+        "id": account.id,
+        "node_id": account.node_id,
+        "url": api,
+        **{f"{name}_url": f"{api}/{name}" for name in ("repos", "events", "hooks", "issues")},
+        "members_url": f"{api}/members{{/member}}",
+        "public_members_url": f"{api}/public_members{{/member}}",
+        "avatar_url": urls.html(f"avatars/u/{account.id}?v=4"),
+        "html_url": urls.html(account.login),
+        "description": None,
+        "has_organization_projects": True,
+        "has_repository_projects": True,
+        "public_repos": 0,
+        "public_gists": 0,
+        "followers": 0,
+        "following": 0,
+        "type": "Organization",
+        "created_at": founded,
+        "updated_at": founded,
+        "archived_at": None,
+    }
