@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from bot.audit.facts import Snapshot, WorkingCopy
 from bot.audit.findings import Finding, Severity, unknown, unread
 
-_HEADER = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:\\.|[^"\\])*)")?\s*\]')
+_HEADER = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:\\.|[^"\\])*)")?\s*\]\s*')
 _KEY = re.compile(r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*))?", re.DOTALL)
 _RUNS = re.compile(
     r"core\.(?:fsmonitor|hookspath|sshcommand|gitproxy|pager|editor|askpass|attributesfile|alternaterefscommand)|sequence\.editor"
@@ -73,20 +73,17 @@ def read_config(text: str) -> Iterator[tuple[str, str]]:
     """Keys as git names them, section and name in lower case, with their values. Raises ValueError where git would refuse."""
     section = ""
     for number, line in _lines(text.removeprefix("\ufeff")):
-        rest = line.strip()
-        while rest and rest[0] not in "#;":
-            header = _HEADER.match(rest)
-            if header is not None:
-                section, below = header[1].lower(), header[2]
-                section += "." + re.sub(r"\\(.)", r"\1", below) if below is not None else ""
-                rest = rest[header.end() :].strip()
-                continue
-            key = _KEY.fullmatch(rest)
-            if key is None or not section:
-                raise ValueError(f"line {number} is nothing that git reads")
-            value = "true" if key[2] is None else _value(key[2], number)
-            yield f"{section}.{key[1]}".lower(), value
-            break
+        at = len(line) - len(line.lstrip())
+        while header := _HEADER.match(line, at):
+            below = "" if header[2] is None else "." + re.sub(r"\\(.)", r"\1", header[2])
+            section, at = header[1].lower() + below, header.end()
+        rest = line[at:].rstrip()
+        if not rest or rest[0] in "#;":
+            continue
+        key = _KEY.fullmatch(rest)
+        if key is None or not section:
+            raise ValueError(f"line {number} is nothing that git reads")
+        yield f"{section}.{key[1]}".lower(), "true" if key[2] is None else _value(key[2], number)
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:

@@ -17,7 +17,7 @@ from bot.policy.paths import is_agent_instruction
 _FETCH = re.compile(
     r"\b(?:curl|wget|iwr|irm|Invoke-(?:WebRequest|RestMethod)|npx|uvx|pipx\s+run)\b[^\n]{0,200}?https?://"
     r"|\b(?:follow|read|load|fetch|download|obey|import)\b[^\n]{0,80}\b(?:instructions?|rules?|prompts?|skills?|guidelines?)\b[^\n]{0,80}https?://"
-    r"|https?://\S+[^\n]{0,80}\b(?:and|then)\s+(?:follow|obey|execute|run)\b",
+    r"|https?://\S{1,200}\s[^\n]{0,80}\b(?:and|then)\s+(?:follow|obey|execute|run)\b",
     re.IGNORECASE,
 )
 _UPLOAD = re.compile(
@@ -110,10 +110,11 @@ def _settings(where: str, path: str, text: str) -> Iterator[Finding]:
         return
     try:
         told = json.loads(text) if kind == "json" else tomllib.loads(text)
+        wider = tuple(dict.fromkeys(_wider(told, "")))
     except (ValueError, RecursionError):
         yield unknown("A5", where, "it cannot be parsed", "Correct the file: nobody can say what it allows.")
         return
-    for severity, what in dict.fromkeys(_wider(told, "")):
+    for severity, what in wider:
         yield Finding(
             "A5", severity, where, what, "Remove it from the repository; people allow this on their own machines."
         )
@@ -128,7 +129,7 @@ def _wider(told: Any, place: str) -> Iterator[tuple[Severity, str]]:
         return
     for name, value in told.items():
         key, here = str(name).lower(), f"{place}.{name}".strip(".")
-        if (key, str(value).lower()) in _BYPASS or (key in _SWITCHES and value):
+        if (isinstance(value, str) and (key, value.lower()) in _BYPASS) or (key in _SWITCHES and value):
             yield Severity.HIGH, f"{here} = {_shown(json.dumps(value, default=str))} takes the questions away"
         elif key in _WIDENING and value:
             yield Severity.MEDIUM, f"{here} widens what agents may or starts programs"

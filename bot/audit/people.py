@@ -11,8 +11,8 @@ from bot.audit.findings import Finding, Severity, unknown, unread
 _NAME = re.compile(r"(?:.*[-_.])?(?:screenshots?|screen-?shots?)(?:[-_.].*)?|assets?-.+|pr-.+|pr\d+.*", re.IGNORECASE)
 _MEDIA = re.compile(r".*\.(?:png|jpe?g|gif|webp|bmp|avif|mp4|mov|webm)", re.IGNORECASE)
 _PICTURE = re.compile(
-    r"!\[[^\]\n]*\]\s*[(\[]|<img\b|https://(?:github\.com/user-attachments/|(?:private-)?user-images\.githubusercontent\.com/)[^\s)]*"
-    r"|https?://[^\s)\"']+\.(?:png|jpe?g|gif|webp|mp4|mov)\b",
+    r"!\[[^\]\n]{0,300}\]\s*[(\[]|<img\b|https://(?:github\.com/user-attachments/|(?:private-)?user-images\.githubusercontent\.com/)[^\s)]*"
+    r"|https?://[^\s)\"']{1,500}\.(?:png|jpe?g|gif|webp|mp4|mov)\b",
     re.IGNORECASE,
 )
 LOGGED = ("repo.access", "repo.create")

@@ -32,7 +32,7 @@ from bot.providers.store.port import ApprovedTask, Log
 
 T = TypeVar("T")
 U = TypeVar("U")
-_LARGEST = 512 << 10
+_LARGEST = 256 << 10
 _AT_ONCE = 6
 _SKEW = timedelta(hours=1)
 

@@ -63,4 +63,4 @@ def _mapping(told: Any) -> Mapping[str, Any]:
 def _texts(told: Any) -> list[str]:
     if isinstance(told, str):
         return [told]
-    return [str(one) for one in told] if isinstance(told, list) else []
+    return [one for one in told if isinstance(one, str)] if isinstance(told, list) else []

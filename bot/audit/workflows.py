@@ -17,13 +17,13 @@ from bot.domain.ids import is_full_object_id
 WORKFLOW = re.compile(r"\.github/workflows/[^/]+\.ya?ml")
 ACTION = re.compile(r"(?:.*/)?action\.ya?ml|\.github/actions/.*\.ya?ml")
 _DIGEST = re.compile(r"docker://[^@]+@sha256:[0-9a-f]{64}")
-_EXPRESSION = re.compile(r"\$\{\{(.{0,2000}?)\}\}", re.DOTALL)
+_EXPRESSION = re.compile(r"\$\{\{((?:(?!\$\{\{).){0,2000}?)\}\}", re.DOTALL)
 _INDEX = re.compile(r"\[\s*['\"]([\w-]+)['\"]\s*\]")
 _EVENT_TEXT = re.compile(
     r"github\.head_ref\b|github\.event\.(?:(?:issue|pull_request|discussion|release)\.(?:title|body|name)"
     r"|(?:comment|review|review_comment)\.body|pull_request\.head\.(?:ref|label|repo\.(?:default_branch|description|homepage))"
-    r"|(?:head_commit|commits[^\s|&)]*?|workflow_run\.head_commit)\.(?:message|author\.(?:name|email)|committer\.(?:name|email))"
-    r"|pages[^\s|&)]*?\.page_name|workflow_run\.(?:head_branch|display_title|head_repository\.description))"
+    r"|(?:head_commit|commits[^\s|&)]{0,200}?|workflow_run\.head_commit)\.(?:message|author\.(?:name|email)|committer\.(?:name|email))"
+    r"|pages[^\s|&)]{0,200}?\.page_name|workflow_run\.(?:head_branch|display_title|head_repository\.description))"
     r"|tojson\(\s*github(?:\.event)?\s*\)",
     re.IGNORECASE,
 )
@@ -33,7 +33,7 @@ _HEAD = re.compile(
     re.IGNORECASE,
 )
 _HEAD_IN_SHELL = re.compile(
-    r"\bgh\s+pr\s+checkout\b|\bgit\s+(?:fetch|pull|checkout)\b[^\n]*(?:pull/|head)", re.IGNORECASE
+    r"\bgh\s+pr\s+checkout\b|\bgit\s+(?:fetch|pull|checkout)\b[^\n]{0,300}?(?:pull/|head)", re.IGNORECASE
 )
 _SECRET = re.compile(r"\bsecrets\.([A-Za-z_]\w*)|\b(secrets)\s*\[|\btojson\(\s*(secrets)\s*\)", re.IGNORECASE)
 _PRIVILEGED = ("pull_request_target", "workflow_run", "issue_comment")
@@ -52,7 +52,7 @@ class Step:
 
     @property
     def uses(self) -> str:
-        return str(self.told.get("uses") or "")
+        return _text(self.told.get("uses"))
 
     @property
     def inputs(self) -> Mapping[str, Any]:
@@ -98,7 +98,7 @@ def triggers(told: Mapping[str, Any]) -> Mapping[str, Any]:
     if isinstance(on, str):
         return {on: None}
     if isinstance(on, list):
-        return {str(event): None for event in on}
+        return {_text(event): None for event in on}
     return _mapping(on)
 
 
@@ -114,7 +114,7 @@ def _steps(told: Mapping[str, Any]) -> Iterator[Step]:
 
 
 def _unpinned(where: str, told: Mapping[str, Any], steps: Sequence[Step]) -> Iterator[Finding]:
-    called = [(str(name), str(_mapping(job).get("uses") or "")) for name, job in _mapping(told.get("jobs")).items()]
+    called = [(str(name), _text(_mapping(job).get("uses"))) for name, job in _mapping(told.get("jobs")).items()]
     used = [*((step.job, step.uses) for step in steps), *called]
     for job, uses in dict.fromkeys(used):
         if uses and not _pinned(uses):
@@ -136,9 +136,9 @@ def _pinned(uses: str) -> bool:
 def _head_checkout(where: str, told: Mapping[str, Any], steps: Sequence[Step]) -> Iterator[Finding]:
     event = next((name for name in _PRIVILEGED if name in triggers(told)), None)
     for step in steps if event else ():
-        inputs = _plain(f"{step.inputs.get('ref', '')} {step.inputs.get('repository', '')}")
+        inputs = _plain(f"{_text(step.inputs.get('ref'))} {_text(step.inputs.get('repository'))}")
         fetched = step.uses.lower().startswith(_CHECKOUT) and _HEAD.search(inputs)
-        if fetched or _HEAD_IN_SHELL.search(str(step.told.get("run") or "")):
+        if fetched or _HEAD_IN_SHELL.search(_text(step.told.get("run"))):
             yield Finding(
                 "A8",
                 Severity.HIGH,
@@ -150,8 +150,8 @@ def _head_checkout(where: str, told: Mapping[str, Any], steps: Sequence[Step]) -
 
 def _event_text(where: str, steps: Sequence[Step]) -> Iterator[Finding]:
     for step in steps:
-        script = str(step.inputs.get("script") or "") if "github-script@" in step.uses else ""
-        for expression in _EXPRESSION.findall(f"{step.told.get('run') or ''}\n{script}"):
+        script = _text(step.inputs.get("script")) if "github-script@" in step.uses else ""
+        for expression in _EXPRESSION.findall(f"{_text(step.told.get('run'))}\n{script}"):
             plain = _plain(expression)
             named = {name.lower() for name in re.findall(r"\benv\.([\w-]+)", plain)}
             if _EVENT_TEXT.search(plain) or named & step.tainted:
@@ -169,7 +169,7 @@ def _credentials(where: str, steps: Sequence[Step]) -> Iterator[Finding]:
     for step in steps:
         if (
             step.uses.lower().startswith(_CHECKOUT)
-            and str(step.inputs.get("persist-credentials", True)).lower() != "false"
+            and _text(step.inputs.get("persist-credentials", True)).lower() != "false"
         ):
             yield Finding(
                 "A8",
@@ -199,12 +199,17 @@ def _secrets(where: str, text: str, told: Mapping[str, Any], prefix: str, defaul
 
 def _tainted(told: Mapping[str, Any]) -> frozenset[str]:
     variables = _mapping(told.get("env")).items()
-    return frozenset(str(name).lower() for name, value in variables if _EVENT_TEXT.search(_plain(str(value))))
+    return frozenset(str(name).lower() for name, value in variables if _EVENT_TEXT.search(_plain(_text(value))))
 
 
 def _plain(expression: str) -> str:
     """`github['event']` as `github.event`."""
     return _INDEX.sub(r".\1", expression)
+
+
+def _text(told: Any) -> str:
+    """A plain value as text. Anything else is none: written out, a few aliases can be longer than any memory."""
+    return str(told) if isinstance(told, str | int | float) else ""
 
 
 def _mapping(told: Any) -> Mapping[str, Any]:
