@@ -11,7 +11,7 @@ from bot.audit.facts import WorkingCopy
 from bot.providers.organisation.port import Post, Read
 from tests.unit.audit.builders import HOME, facts, snapshot, with_file
 
-LENGTH = 200_000
+LENGTH = 50_000
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,12 @@ def test_workflows(part: str):
     text = part * (LENGTH // len(part))
     file = f'on: pull_request_target\njobs: {{a: {{steps: [{{run: "{text}", env: {{A: "{text}"}}}}]}}}}\n'
     list(workflows.check(snapshot(with_file(".github/workflows/x.yml", file))))
+
+
+@pytest.mark.parametrize("depth", [500, 990, 5_000])
+def test_settings_in_settings(depth: int):
+    text = '{"a": ' * depth + "1" + "}" * depth
+    list(instructions.check(snapshot(with_file(".mcp.json", text))))
 
 
 @pytest.mark.parametrize("part", ["[a]", '[a "', "\\\n", "a\\\n", " ", '"'])
