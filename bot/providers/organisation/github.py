@@ -6,6 +6,7 @@ import asyncio
 import base64
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -39,8 +40,18 @@ _LONGEST_PAUSE = 60.0
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}(?:\[bot\])?(?:/[A-Za-z0-9._-]{1,100})?")
 _UNREADABLE = "GitHub's answer cannot be read"
 
+_LIMITED = "GitHub limits how much this token may ask"
+
 Params = Mapping[str, str | int]
 Wait = Callable[[float], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """No answer, and how long to wait before each further try."""
+
+    why: str
+    pauses: tuple[float, ...] = ()
 
 
 class GithubOrganisation:
@@ -208,35 +219,34 @@ class GithubOrganisation:
 
     async def _get(self, path: str, params: Params) -> httpx.Response | str:
         """The answer, or why there is none. Waits for a limit once, and tries twice more when nobody answers."""
-        limited, failed = False, 0
+        if {".", ".."} & set(path.split("/")):
+            return "its name is no part of an address"
+        tries = 0
         while True:
-            try:
-                answer = await self._http.get(path, params=dict(params))
-            except httpx.HTTPError as error:
-                answer = None
-                why = f"GitHub does not answer ({type(error).__name__})"
-            if answer is not None:
-                if answer.status_code == 401:
-                    raise UserError(
-                        "GitHub does not accept PULLWRIGHT_AUDIT_TOKEN.",
-                        "Make a new read-only token; docs/operating.md lists what it needs.",
-                    )
-                if answer.status_code == 200:
-                    return answer
-                pause = _limit(answer)
-                if pause is not None:
-                    if limited or pause > _LONGEST_PAUSE:
-                        return "GitHub limits how much this token may ask"
-                    limited = True
-                    await self._wait(pause)
-                    continue
-                why = _words(answer)
-                if answer.status_code < 500:
-                    return why
-            if failed == len(_PAUSES):
-                return why
-            await self._wait(_PAUSES[failed])
-            failed += 1
+            outcome = await self._once(path, params)
+            if isinstance(outcome, httpx.Response):
+                return outcome
+            if tries >= len(outcome.pauses):
+                return outcome.why
+            await self._wait(outcome.pauses[tries])
+            tries += 1
+
+    async def _once(self, path: str, params: Params) -> httpx.Response | _Failure:
+        try:
+            answer = await self._http.get(path, params=dict(params))
+        except httpx.HTTPError as error:
+            return _Failure(f"GitHub does not answer ({type(error).__name__})", _PAUSES)
+        if answer.status_code == 200:
+            return answer
+        if answer.status_code == 401:
+            raise UserError(
+                "GitHub does not accept PULLWRIGHT_AUDIT_TOKEN.",
+                "Make a new read-only token; docs/operating.md lists what it needs.",
+            )
+        pause = _limit(answer)
+        if pause is not None:
+            return _Failure(_LIMITED, (pause,) if pause <= _LONGEST_PAUSE else ())
+        return _Failure(_words(answer), _PAUSES if answer.status_code >= 500 else ())
 
 
 def _named(name: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from sqlalchemy import Connection, select
@@ -55,7 +56,8 @@ class SqlLog:
         return tuple(found)
 
     async def broken_at(self) -> int | None:
-        return await SqlApprovals(self._database).broken_at()
+        with _ours():
+            return await SqlApprovals(self._database).broken_at()
 
     async def landed_without(self) -> tuple[TaskId, ...]:
         """Tasks that landed without an approval in the log, oldest first."""
@@ -72,7 +74,14 @@ class SqlLog:
         return tuple(await self._read(lambda connection: connection.execute(times).scalars().all()))
 
     async def _read(self, work: Callable[[Connection], T]) -> T:
-        try:
+        with _ours():
             return await self._database.read(work)
-        except ProgrammingError as error:
-            raise Transient("the database does not have the product's tables") from error
+
+
+@contextmanager
+def _ours() -> Iterator[None]:
+    """A database without our tables is one that cannot serve."""
+    try:
+        yield
+    except ProgrammingError as error:
+        raise Transient("the database does not have the product's tables") from error

@@ -21,6 +21,7 @@ GUARD = Guard(
     checks=(RequiredCheck("pullwright/gate", 411),),
     rulesets=(5,),
 )
+MANIFEST = ({"contents": "write", "metadata": "read"}, ("push",))
 BOTS = Guard(creation=True, update=True)
 
 
@@ -36,5 +37,11 @@ def with_file(path: str, text: str | None, fault: str = "") -> RepositoryFacts:
 
 def snapshot(*repositories: RepositoryFacts, operator: Operator | None = None, **changes: Any) -> Snapshot:
     """An organisation with these repositories."""
-    plain = Snapshot("octo-org", operator or Operator(), repositories=Read(repositories), installations=Read((APP,)))
+    plain = Snapshot(
+        "octo-org",
+        operator or Operator(),
+        repositories=Read(repositories),
+        installations=Read((APP,)),
+        manifest=MANIFEST,
+    )
     return replace(plain, **changes)
