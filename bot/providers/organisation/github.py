@@ -168,6 +168,8 @@ class GithubOrganisation:
     async def posts(self, repository: str) -> Read[tuple[Post, ...]]:
         home = f"/repos/{_named(repository)}"
         issues = await self._list(f"{home}/issues", readings.writing, {"state": "all"})
+        if issues.fault.startswith("410"):  # issues are turned off here
+            issues = await self._list(f"{home}/pulls", readings.writing, {"state": "all"})
         comments = await self._list(f"{home}/issues/comments", readings.writing)
         return Read((*issues.value, *comments.value), issues.fault or comments.fault)
 

@@ -152,3 +152,15 @@ async def test_no_classic_protection_is_an_answer_and_an_unknown_branch_is_none(
 async def test_a_blob_that_is_no_base64_is_a_fault():
     found = await Asked(httpx.Response(200, json={"content": "%%%="})).reader.blob("o/x", BlobId("a" * 40))
     assert found in (Read(b""), Read(None, "GitHub's answer cannot be read"))
+
+
+async def test_where_issues_are_turned_off_pull_requests_are_read():
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path.endswith("/issues"):
+            return refused(410, "Issues are disabled for this repo")
+        told = {"html_url": request.url.path, "user": None, "body": None}
+        return httpx.Response(200, json=[told])
+
+    found = await Asked(answer).reader.posts("o/x")
+    assert [one.place for one in found.value] == ["/api/v3/repos/o/x/pulls", "/api/v3/repos/o/x/issues/comments"]
+    assert (found.fault, found.value[0].author) == ("", "ghost")
