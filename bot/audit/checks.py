@@ -91,7 +91,10 @@ PARTS: tuple[NotChecked, ...] = (
     NotChecked("A1", "co-author trailers and media inside other repositories: names, contents and gists are looked at"),
     NotChecked("A2", "personal repositories that share root commits with the organisation's without being forks"),
     NotChecked("A4", "tokens that nobody had to authorise: GitHub lists only those for single sign-on"),
-    NotChecked("A17", "comments on lines of pull requests: issues, pull requests and the comments on them are looked at"),
+    NotChecked("A12", "pull requests whose branch is gone"),
+    NotChecked(
+        "A17", "comments on lines of pull requests: issues, pull requests and the comments on them are looked at"
+    ),
     NotChecked("A5", "whether a change had a review: it is compared with the last report (last_report)"),
 )
 """What §8 asks for and no version of this command does yet."""

@@ -46,7 +46,6 @@ def combined(rules: Guard, classic: Guard | None) -> Guard:
         checks=rules.checks + classic.checks,
         creation=rules.creation or classic.creation,
         update=rules.update or classic.update,
-        bypass=classic.bypass,
     )
 
 

@@ -10,15 +10,15 @@ from typing import Any
 def reached_by_bot(triggers: Mapping[str, Any], prefix: str, default: str) -> str | None:
     """The first event by which a push to `prefix…`, or a pull request from there into the default branch, runs it.
 
-    Filters by path are not counted: what a task changes is not known beforehand.
+    Filters by path are not counted: what a task changes is not known beforehand. `pull_request_target` is not among them: it runs what the
+    default branch says, unless it checks out the head, which is a finding of its own.
     """
     if "create" in triggers:
         return "create"
     if "push" in triggers and _pushed(_mapping(triggers["push"]), f"{prefix}1-x"):
         return "push"
-    for event in ("pull_request", "pull_request_target"):
-        if event in triggers and _lets(_mapping(triggers[event]), default):
-            return event
+    if "pull_request" in triggers and _lets(_mapping(triggers["pull_request"]), default):
+        return "pull_request"
     return None
 
 

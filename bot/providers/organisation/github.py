@@ -113,7 +113,7 @@ class GithubOrganisation:
         return _made(told, lambda body: CommitId(str(body["object"]["sha"])))
 
     async def tree(self, repository: str, commit: str) -> Read[tuple[TreeFile, ...]]:
-        told = await self._one(f"/repos/{_named(repository)}/git/trees/{quote(commit)}", {"recursive": 1})
+        told = await self._one(f"/repos/{_named(repository)}/git/trees/{quote(commit, safe='')}", {"recursive": 1})
         files = _made(told, readings.tree_files)
         cut = not files.fault and told.value["truncated"]
         return Read(files.value or (), "GitHub lists only a part of this tree" if cut else files.fault)
@@ -123,7 +123,7 @@ class GithubOrganisation:
         return _made(told, lambda body: base64.b64decode(body["content"]))
 
     async def rules(self, repository: str, branch: str) -> Read[Guard | None]:
-        path = f"/repos/{_named(repository)}/rules/branches/{quote(branch)}"
+        path = f"/repos/{_named(repository)}/rules/branches/{quote(branch, safe='')}"
         found = await self._list(path, lambda told: told)
         return Read(None, found.fault) if found.fault else _made(Read(found.value), readings.guard_of_rules)
 

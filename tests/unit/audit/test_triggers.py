@@ -36,4 +36,5 @@ def test_what_is_ignored_and_what_has_no_filter():
     assert reached_by_bot({"push": {"tags": ["v1"], "branches": ["agent/**"]}}, "agent/", "main") == "push"
     assert reached_by_bot({"push": None}, "agent/", "main") == "push"
     assert reached_by_bot({"pull_request": {"branches-ignore": ["main"]}}, "agent/", "main") is None
+    assert reached_by_bot({"pull_request_target": None}, "agent/", "main") is None
     assert reached_by_bot({"schedule": [{"cron": "0 0 * * *"}], "workflow_dispatch": None}, "agent/", "main") is None

@@ -150,6 +150,8 @@ def test_what_was_not_asked_for_is_listed_and_never_silent():
     left = {one.check for one in found.not_checked}
     assert {"A4", "A6", "A7", "A9", "A13", "A14", "A16"} <= left
     assert set(found.checked) | left == {check.id for check in CHECKS}
+    unasked = audited(snapshot(facts(), collaborators=Read((), "403 no")))
+    assert (unasked.findings, "A4" in unasked.checked) == ((), False)
     without = audited(snapshot(facts(), operator=Operator(enterprise_cloud=False)))
     assert "A3" in {one.check for one in without.not_checked}
     assert "A3" not in without.checked
