@@ -62,7 +62,10 @@ READ_TOKENS = 4_000
 
 
 def numbered(path: str, text: str, first: int, last: int | None) -> str:
-    """Lines `first` to `last` (1-based, inclusive) with their numbers; says how many there are and how to read on."""
+    """Lines `first` to `last` (1-based, inclusive) with their numbers; says how many there are and how to read on.
+
+    Without `last`: what fits into the default size, at most 60 lines and at least one.
+    """
     lines = text.split("\n")
     if lines and not lines[-1]:
         lines.pop()
@@ -73,13 +76,9 @@ def numbered(path: str, text: str, first: int, last: int | None) -> str:
     if last is not None and last < first:
         return f"last={last} comes before first={first}; {quoted(path)} has {len(lines)} lines."
     end = min(last or first + READ_LINES - 1, first + READ_MOST - 1, len(lines))
-    shown, room = [], READ_TOKENS * BYTES_PER_TOKEN
-    for number in range(first, end + 1):
-        line = f"{number}\t{plain(lines[number - 1].removesuffix(_RETURN))}"
-        room -= len(line.encode("utf-8", "replace")) + 1
-        if room < 0:
-            break
-        shown.append(line)
+    asked = [f"{number}\t{plain(lines[number - 1].removesuffix(_RETURN))}" for number in range(first, end + 1)]
+    most = READ_TOKENS * BYTES_PER_TOKEN
+    shown = _take(asked, most if last is not None else DEFAULT_TOKENS * BYTES_PER_TOKEN) or _take(asked[:1], most)
     if not shown:
         return f"{quoted(path)}: line {first} alone is over {READ_TOKENS} tokens long. Use run with cut -c to look at a part."
     reached = first + len(shown) - 1

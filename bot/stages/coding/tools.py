@@ -89,8 +89,8 @@ TOOLS_JSON = json.dumps(
         ),
         _tool(
             "read",
-            "Read numbered lines of a file; ask for the range you need, at most 400. Without `last` you get about 60 lines, and with "
-            "neither `first` nor `last` the outline of a file of more than 200 lines.",
+            "Read numbered lines of a file; ask for the range you need, at most 400. Without `last` you get about 500 tokens, 60 lines at "
+            "most, and with neither `first` nor `last` the outline of a file of more than 200 lines.",
             {"path": _STRING, "first": _INTEGER, "last": _INTEGER},
             ["path"],
         ),

@@ -32,6 +32,28 @@ def test_lines_are_numbered_and_the_way_on_is_named():
     assert shown == "a.txt, lines 1–3 of 100. Read on with first=4.\n1\trow 1\n2\trow 2\n3\trow 3"
 
 
+def test_a_read_without_a_last_line_ends_at_the_default_size_and_names_the_way_on():
+    text = "".join(f"{'x' * 60} {number}\n" for number in range(1, 101))
+    shown = observe.numbered("a.txt", text, 11, None)
+    last = int(shown.splitlines()[-1].split("\t")[0])
+    assert f"lines 11–{last} of 100. Read on with first={last + 1}." in shown
+    assert observe.tokens(shown) <= observe.DEFAULT_TOKENS + 20
+    assert last < 11 + observe.READ_LINES - 1
+    assert observe.tokens(observe.numbered("a.txt", text, 11, 70)) > observe.DEFAULT_TOKENS + 20
+
+
+def test_a_read_without_a_last_line_is_never_more_than_sixty_lines():
+    assert "lines 1–60 of 100." in observe.numbered("a.txt", "x\n" * 100, 1, None)
+
+
+def test_one_line_above_the_default_size_is_shown_alone():
+    line = "x" * (2 * observe.DEFAULT_TOKENS * observe.BYTES_PER_TOKEN)
+    assert (
+        observe.numbered("a.txt", f"{line}\nnext\n", 1, None)
+        == f"a.txt, lines 1–1 of 2. Read on with first=2.\n1\t{line}"
+    )
+
+
 def test_reading_past_the_end_says_how_long_the_file_is():
     assert observe.numbered("a.txt", "one\n", 5, None) == "a.txt has 1 lines; there is no line 5."
 
