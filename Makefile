@@ -1,6 +1,6 @@
 # Every target sets up what it needs; nothing has to be installed by hand.
 .DEFAULT_GOAL := help
-.PHONY: stories beside-stories test-rules test-sandboxes test-stand-ins test-attacks test-ordinary test-live fuzz-importer crash histories gate-histories help setup demo test check lint types architecture unit contracts test-tools attacks scenarios test-real serve bench-retrieval bench-generalisation bench-index bench-rebuilds bench-sandbox bench-custody bench-webhook lock clean
+.PHONY: stories beside-stories test-rules test-sandboxes test-stand-ins test-attacks test-ordinary test-live fuzz-importer crash histories gate-histories help setup demo test check lint types architecture unit contracts test-tools attacks scenarios test-real serve bench-retrieval bench-generalisation bench-index bench-rebuilds bench-sandbox bench-custody bench-webhook bench-economy bench-overhead lock clean
 BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE  # stories start the product often: it should not be compiled each time
 PYTEST := $(BIN)/pytest -q -n 2 --dist loadfile
@@ -120,10 +120,16 @@ bench-webhook: setup ## Deliveries at a steady rate against pullwright serve (RA
 bench-custody: setup ## A repository of 6,000 files into a sandbox, into a second one from what was kept, and its change out again
 	@$(BIN)/python -m bench.custody
 
+bench-economy: setup ## What the same work costs here and with other agents, and a task of the reference size (MINI=no: without running mini-swe-agent)
+	@$(BIN)/python -m bench.economy $(if $(filter no,$(MINI)),--without-mini)
+
+bench-overhead: setup ## The time the bot adds to a task beyond model and commands, by stage (ROUNDS=3 FILES=1000)
+	@$(BIN)/python -m bench.overhead --rounds $(or $(ROUNDS),3) --files $(or $(FILES),1000)
+
 lock: setup ## Lock the dependencies anew, with hashes
-	@for name in bootstrap runtime dev semgrep sandbox real-tools node; do \
+	@for name in bootstrap runtime dev semgrep sandbox real-tools node mini-swe-agent; do \
 	  .venv-setup/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 	    --output-file requirements/$$name.txt requirements/$$name.in; done
 
 clean: ## Remove what setup installed
-	@rm -rf .venv .venv-setup .venv-semgrep .venv-sandbox .venv-real .venv-clients .cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf .venv .venv-setup .venv-semgrep .venv-sandbox .venv-real .venv-clients .venv-mini .cache .mypy_cache .ruff_cache .hypothesis

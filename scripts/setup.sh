@@ -121,6 +121,11 @@ if [ "${1:-}" = real ]; then # what the real projects' tests need; only the scen
   environment .venv-real requirements/real-tools.txt
   exit
 fi
+if [ "${1:-}" = mini ]; then # the agent that bench/economy.py compares with
+  installer
+  environment .venv-mini requirements/mini-swe-agent.txt
+  exit
+fi
 if [ "${1:-}" = tests ]; then # what only the tests need
   postgresql
   clients

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from bot.sandboxd.templates import venv_binds
 from tests.scenarios.real import sources
 from tests.scenarios.real.phases import seconds
 from tests.scenarios.real.projects import DJANGO, DJANGO_LARGE, MARSHMALLOW, SETTINGS, WERKZEUG, WERKZEUG_LARGE, Project
@@ -35,18 +34,6 @@ def repository_of(project: Project, directory: Path) -> Path:
     (directory / SETTINGS).parent.mkdir(exist_ok=True)
     (directory / SETTINGS).write_text(project.settings, "utf-8")
     return directory
-
-
-def offer_template(home: Path) -> None:
-    """A sandbox template with the projects' test tools in front."""
-    templates = home / "data" / "templates"
-    templates.mkdir(parents=True)
-    binds = "".join(
-        f"[[binds]]\nsource = {json.dumps(str(bind.source))}\ntarget = {json.dumps(bind.target)}\n"
-        for bind in venv_binds(sources.TOOLS, "/opt/real")
-    )
-    text = f'extends = "pullwright"\npath = ["/opt/real/bin"]\n{binds}'
-    (templates / "real.toml").write_text(text, "utf-8")
 
 
 def counts_in(body: str) -> dict[str, tuple[int, int]]:
@@ -103,7 +90,7 @@ def spent(here: World) -> float:
 )
 async def test_the_upstream_fix_lands_as_approved(project: Project, tmp_path: Path):
     brain = ReplayBrain(project)
-    offer_template(tmp_path)
+    sources.offer_template(tmp_path / "data")
     base, fixed = tree_id(project.base()), tree_id(project.fixed())
     async with world(brain, tmp_path, files=repository_of(project, tmp_path / "repository")) as here:
         assert await here.rosa.tree_of(await here.rosa.head_of("main")) == base

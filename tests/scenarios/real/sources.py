@@ -6,6 +6,7 @@ Both come from the registry that pip is configured with, pinned by hash, into di
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import re
 import subprocess
@@ -13,6 +14,8 @@ import tarfile
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
+
+from bot.sandboxd.templates import venv_binds
 
 ROOT = Path(__file__).parents[3]
 CACHE = ROOT / ".cache" / "real"
@@ -42,6 +45,18 @@ def release(name: str, version: str) -> Path:
     if not directory.is_dir():
         raise SourceMissing(f"{name} {version} is not in {_LOCK.name}, or nobody called prepare()")
     return directory
+
+
+def offer_template(home: Path) -> None:
+    """A sandbox template named `real`, with the projects' test tools in front, for the product whose data are in `home`."""
+    templates = home / "templates"
+    templates.mkdir(parents=True)
+    binds = "".join(
+        f"[[binds]]\nsource = {json.dumps(str(bind.source))}\ntarget = {json.dumps(bind.target)}\n"
+        for bind in venv_binds(TOOLS, "/opt/real")
+    )
+    text = f'extends = "pullwright"\npath = ["/opt/real/bin"]\n{binds}'
+    (templates / "real.toml").write_text(text, "utf-8")
 
 
 def _unpacked(entry: re.Match[str]) -> Path:
