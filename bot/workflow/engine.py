@@ -36,6 +36,9 @@ APPLICATION_VERSION = "pullwright-1"
 """Bumped only on purpose: tasks started under another version stay where they are (specs/durable.md §1.h)."""
 
 REVIEW_SECONDS = 30 * 86_400
+RESULT_SECONDS = 0.1
+"""How often a task that waits for its segment asks whether it has ended: only while one runs, so more often than an idle queue is looked at."""
+
 INBOX = "inbox"
 _ENDED = "pullwright:ended"
 _ROUTE_ATTEMPTS = 3
@@ -233,7 +236,8 @@ class Engine:
         queue = await self._queues.named("work")
         with SetWorkflowID(f"{spec.id}:{key}"), SetEnqueueOptions(queue_partition_key=partition):
             handle = await queue.enqueue_async(self._segment, packed, kind.name, self._values.pack(kind.takes, order))
-        outcome = await handle.get_result(polling_interval_sec=self._settings.polling_seconds)
+        often = min(RESULT_SECONDS, self._settings.polling_seconds)
+        outcome = await handle.get_result(polling_interval_sec=often)
         if isinstance(outcome, dict) and _ENDED in outcome:
             raise TaskEnded(self._values.unpack(Ending, outcome[_ENDED]))
         return self._values.unpack(kind.gives, outcome)
