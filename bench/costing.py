@@ -51,9 +51,13 @@ def _added(rows: Iterable[Mapping[str, Any]]) -> Usage:
 
 
 def floor(part: Part, price: Price) -> float:
-    """Micro-dollars that the part's shape costs at least: each distinct token written once, all else read."""
+    """Micro-dollars that the part's shape costs at least: each distinct token written once, all else read.
+
+    One call alone has nothing to write for: its prompt at the price of plain input.
+    """
     reread = part.usage.prompt - part.distinct
-    return float(price.write * part.distinct + price.read * reread + price.output * part.usage.output)
+    once = price.write if part.calls > 1 else price.input
+    return float(once * part.distinct + price.read * reread + price.output * part.usage.output)
 
 
 def figures(every: Sequence[Part], prices: PriceBook, cheaper: PriceBook) -> dict[str, Any]:

@@ -124,6 +124,7 @@ async def plan(context: TaskContext, prepared: Prepared) -> Plan:
         system=(render("bot.stages.planning", "system.md.j2"),),
         schema=PLAN_SCHEMA,
         max_tokens=models.planner_tokens,
+        continued=False,  # it is asked again only when its plan does not hold
     )
     paths = await _paths(context, prepared.tree)
     brief = await context.journal.step("plan:brief", lambda: _plan_brief(context, prepared), str)

@@ -1,7 +1,7 @@
 """From a frozen conversation to the parameters of one call: markers are added on the way out and are part of nothing.
 
 Layout (design D7): tools, system with the shared breakpoint (BP1), the brief with BP2, appended turns, and the service's
-automatic breakpoint on the newest block (BP3).
+automatic breakpoint on the newest block (BP3). A conversation that is not likely to go on has BP1 alone.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def parameters(request: ModelRequest, *, shared_ttl: str = "5m") -> Params:
         params["tools"] = json.loads(talk.tools)
     if talk.system:
         params["system"] = _system(talk.system, shared_ttl)
-    if request.messages:
+    if request.messages and talk.continued:
         params["cache_control"] = _MARK
     return params
 
@@ -63,7 +63,7 @@ def _messages(request: ModelRequest) -> list[Params]:
     if not request.messages:
         return [json.loads(_PLACEHOLDER.json)]
     brief, *rest = (json.loads(message.json) for message in request.messages)
-    return [_marked(brief), *rest]
+    return [_marked(brief) if request.conversation.continued else brief, *rest]
 
 
 def _marked(brief: Params) -> Params:

@@ -68,3 +68,10 @@ def test_a_bill_is_split_by_model_and_added_up():
     assert planner == Part("planner", 1, Usage(write_5m=5, output=2, thinking=1), 30, 5)
     assert coder == Part("coder", 2, Usage(input=1, write_5m=3, write_1h=2, read=3, output=4), 15, 6)
     assert coder.written == 5
+
+
+def test_one_call_alone_need_not_write_anything():
+    alone = Part(CODER, 1, Usage(input=1000), 2000, 1000)
+    written = Part(CODER, 1, Usage(write_5m=1000), 2500, 1000)
+    assert costing.figures([alone], PRICES, LATER)["efficiency"] == 1.0
+    assert costing.figures([written], PRICES, LATER)["efficiency"] == 0.8

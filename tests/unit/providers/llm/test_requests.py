@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 from datetime import UTC, datetime, timedelta
@@ -67,6 +68,16 @@ def test_breakpoints_stand_on_the_prefix_the_brief_and_the_tail() -> None:
     shared = parameters(ModelRequest("k", TALK, ()), shared_ttl="1h")
     assert shared["system"][-1]["cache_control"] == {"type": "ephemeral", "ttl": "1h"}
     assert "cache_control" not in shared
+
+
+def test_of_a_conversation_that_does_not_go_on_only_the_shared_prefix_is_written() -> None:
+    once = dataclasses.replace(TALK, continued=False)
+    log = (said("user", 1), said("assistant", 2), said("user", 3))
+    plain, marked = parameters(ModelRequest("k", once, log)), parameters(ModelRequest("k", TALK, log))
+    assert "cache_control" not in plain
+    assert "cache_control" not in json.dumps(plain["messages"])
+    assert plain["system"] == marked["system"]
+    assert stripped(plain) == stripped(marked)
 
 
 def test_a_brief_that_is_a_string_is_marked_too() -> None:
