@@ -5,7 +5,9 @@ answer at once. A task lasts from the moment its label is put on until GitHub's 
 waits for a review. From that are taken away the moments in which (a) a request was at the model stand-in, from its arrival to the end of
 its answer, or (b) a command of the task was at the sandbox server: the tests, the security scan, the set-up, what the coder runs.
 Moments that overlap count once. All else is the bot's: GitHub, git, indexing, copying files, the client libraries, the queues, the
-journal. Stages are the journal's acts by the first part of their names, from the product's log; `between` is what no act covers.
+journal; `github` and `sandbox_server` say how much of it was spent in other requests to those. `processor` is what the product's process
+and its gits used. Stages are the journal's acts by the first part of their names, from the product's log; `between` is what no act covers.
+A target in seconds means a machine that has nothing else to do: `load` says whether it had.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from starlette.types import ASGIApp
 
 from bench.timing import Door, acts, added, covered, within
 from bot.demo import script
@@ -73,12 +76,13 @@ class Scene:
     person: Person
     model: Door
     commands: Door
+    machines: Door
     hub: Door
     last_word: Door
 
 
 @asynccontextmanager
-async def sandboxes(home: Path, door: Door, key: str) -> AsyncIterator[str]:
+async def sandboxes(home: Path, door: Callable[[ASGIApp], ASGIApp], key: str) -> AsyncIterator[str]:
     """The local sandbox server with a door in front."""
     templates, limits = (python_template(), base_template()), Limits()
     launcher = await asyncio.to_thread(Launcher, templates, limits)
@@ -96,7 +100,11 @@ async def scene(case: Case, home: Path) -> AsyncIterator[Scene]:
     """Everything started, nothing asked for yet."""
     state, key = State(MessagesConfig(brain=case.brain(), first_byte=0.0)), "e2b_" + "0" * 40
     model = Door(lambda path, _: path == "/v1/messages")
-    commands = Door(lambda path, body: path.endswith("/Start") and any(mark in body for mark in (*COMMANDS, case.test)))
+
+    def commanded(path: str, body: bytes) -> bool:
+        return path.endswith("/Start") and any(mark in body for mark in (*COMMANDS, case.test))
+
+    commands, machines = Door(commanded), Door(lambda path, body: not commanded(path, body))
     hub, last_word = Door(lambda *_: True), Door(lambda _, body: b"waits for a review" in body)
     repository = RepositorySeed(
         REPOSITORY, contents=case.contents, labels=(LabelSeed(LABEL, "5319e7", "For the agent"),)
@@ -109,7 +117,7 @@ async def scene(case: Case, home: Path) -> AsyncIterator[Scene]:
         messages = await stack.enter_async_context(
             loopback.serving(model(build_messages(state)), on_stop=state.closing.set)
         )
-        machines = await stack.enter_async_context(sandboxes(home, commands, key))
+        sandbox = await stack.enter_async_context(sandboxes(home, lambda app: machines(commands(app)), key))
         client = await stack.enter_async_context(httpx.AsyncClient(timeout=30, trust_env=False))
         pem = home / "app.pem"
         pem.touch(mode=0o600)
@@ -126,8 +134,8 @@ async def scene(case: Case, home: Path) -> AsyncIterator[Scene]:
             "ANTHROPIC_API_KEY": state.config.api_key,
             "ANTHROPIC_BASE_URL": messages,
             "E2B_API_KEY": key,
-            "E2B_API_URL": machines,
-            "E2B_SANDBOX_URL": machines,
+            "E2B_API_URL": sandbox,
+            "E2B_SANDBOX_URL": sandbox,
         }
         process = await by_command("serve", environment, home)
         assert isinstance(process, asyncio.subprocess.Process)
@@ -137,7 +145,7 @@ async def scene(case: Case, home: Path) -> AsyncIterator[Scene]:
                 raise SystemExit((home / "serve.log").read_text("utf-8", "replace")[-3000:])
             forge.world.app.webhook_url = f"{json.loads(line)['url']}/webhook"
             person = Person("rosa", forge.users["rosa"].token, client, forge.url, REPOSITORY)
-            yield Scene(home, process.pid, person, model, commands, hub, last_word)
+            yield Scene(home, process.pid, person, model, commands, machines, hub, last_word)
         finally:
             if process.returncode is None:
                 process.send_signal(signal.SIGTERM)
@@ -153,7 +161,7 @@ def processor_seconds(pid: int) -> float:
 async def task(here: Scene, title: str) -> dict[str, Any]:
     """One task, from its label to the comment that it waits for a review."""
     number = await here.person.open_issue(title, "Please, with a test.")
-    for door in (here.model, here.commands, here.hub, here.last_word):
+    for door in (here.model, here.commands, here.machines, here.hub, here.last_word):
         door.intervals.clear()
     spent, first = processor_seconds(here.pid), time.time()
     await here.person.label(number, LABEL)
@@ -174,7 +182,8 @@ async def task(here: Scene, title: str) -> dict[str, Any]:
         "commands": covered(commands),
         "added": last - first - covered(outside),
         "processor": spent,
-        "github": covered(within(here.hub.intervals, first, last)),
+        "github": added(outside, within(here.hub.intervals, first, last)),
+        "sandbox_server": added(outside, within(here.machines.intervals, first, last)),
         "stages": {
             **{stage: added(outside, own) for stage, own in by_stage.items()},
             "between": last - first - covered([*outside, *everything]),
@@ -217,7 +226,7 @@ def summary(tasks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         return round(statistics.median(of(one) for one in tasks), 2)
 
     names = list(dict.fromkeys(stage for one in tasks for stage in one["stages"]))
-    plain = ("seconds", "model", "commands", "added", "processor", "github", "calls", "commands_run")
+    plain = ("seconds", "model", "commands", "added", "processor", "github", "sandbox_server", "calls", "commands_run")
     return {
         **{name: middle(lambda one, name=name: one[name]) for name in plain},  # type: ignore[misc]
         "stages": {name: middle(lambda one, name=name: one["stages"].get(name, 0.0)) for name in names},  # type: ignore[misc]
