@@ -7,7 +7,8 @@ its answer, or (b) a command of the task was at the sandbox server: the tests, t
 Moments that overlap count once. All else is the bot's: GitHub, git, indexing, copying files, the client libraries, the queues, the
 journal; `github` and `sandbox_server` say how much of it was spent in other requests to those. `processor` is what the product's process
 and its gits used. Stages are the journal's acts by the first part of their names, from the product's log; `between` is what no act covers.
-A target in seconds means a machine that has nothing else to do: `load` says whether it had.
+A target in seconds means a machine that has nothing else to do: `load` says whether it had, and `queued` for how long threads of the
+product and of the stand-ins were ready and got no processor (of commands and gits it is not known).
 """
 
 from __future__ import annotations
@@ -158,19 +159,26 @@ def processor_seconds(pid: int) -> float:
     return sum(int(one) for one in fields[11:15]) / os.sysconf("SC_CLK_TCK")
 
 
+def queued_seconds(pid: int) -> float:
+    """How long threads of a process were ready and got no processor, so far: what a busy machine adds."""
+    tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return sum(int(one.read_text().split()[1]) for one in tasks) / 1e9
+
+
 async def task(here: Scene, title: str) -> dict[str, Any]:
     """One task, from its label to the comment that it waits for a review."""
     number = await here.person.open_issue(title, "Please, with a test.")
     for door in (here.model, here.commands, here.machines, here.hub, here.last_word):
         door.intervals.clear()
-    spent, first = processor_seconds(here.pid), time.time()
+    pids = (here.pid, os.getpid())
+    spent, queued, first = processor_seconds(here.pid), sum(map(queued_seconds, pids)), time.time()
     await here.person.label(number, LABEL)
     while not here.last_word.intervals:
         if time.time() - first > PATIENCE:
             raise SystemExit((here.home / "serve.log").read_text("utf-8", "replace")[-5000:])
         await asyncio.sleep(0.05)
     last = here.last_word.intervals[0][1]
-    spent = processor_seconds(here.pid) - spent
+    spent, queued = processor_seconds(here.pid) - spent, sum(map(queued_seconds, pids)) - queued
     await asyncio.sleep(0.5)  # the log's last lines
     model, commands = within(here.model.intervals, first, last), within(here.commands.intervals, first, last)
     outside = [*model, *commands]
@@ -182,6 +190,7 @@ async def task(here: Scene, title: str) -> dict[str, Any]:
         "commands": covered(commands),
         "added": last - first - covered(outside),
         "processor": spent,
+        "queued": queued,
         "github": added(outside, within(here.hub.intervals, first, last)),
         "sandbox_server": added(outside, within(here.machines.intervals, first, last)),
         "stages": {
@@ -226,7 +235,18 @@ def summary(tasks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         return round(statistics.median(of(one) for one in tasks), 2)
 
     names = list(dict.fromkeys(stage for one in tasks for stage in one["stages"]))
-    plain = ("seconds", "model", "commands", "added", "processor", "github", "sandbox_server", "calls", "commands_run")
+    plain = (
+        "seconds",
+        "model",
+        "commands",
+        "added",
+        "processor",
+        "queued",
+        "github",
+        "sandbox_server",
+        "calls",
+        "commands_run",
+    )
     return {
         **{name: middle(lambda one, name=name: one[name]) for name in plain},  # type: ignore[misc]
         "stages": {name: middle(lambda one, name=name: one["stages"].get(name, 0.0)) for name in names},  # type: ignore[misc]
