@@ -62,7 +62,7 @@ test: lint test-tools ## Everything CI runs
 	@$(MAKE) --no-print-directory -j 2 stories beside-stories
 
 stories:
-	@$(PYTEST) -vv -n 3 --no-loadscope-reorder -m "not real" --ignore tests/scenarios/test_lightning.py tests/scenarios
+	@$(PYTEST) -vv -n 3 --dist worksteal -m "not real" --ignore tests/scenarios/test_lightning.py tests/scenarios
 
 beside-stories:
 	@MAKEFLAGS="$(filter-out -j% --jobserver%,$(MAKEFLAGS))" $(MAKE) --no-print-directory --keep-going --output-sync=target -j 5 test-rules test-sandboxes test-stand-ins test-attacks types

@@ -36,8 +36,8 @@ APPLICATION_VERSION = "pullwright-1"
 """Bumped only on purpose: tasks started under another version stay where they are (specs/durable.md §1.h)."""
 
 REVIEW_SECONDS = 30 * 86_400
-RESULT_SECONDS = 0.1
-"""How often a task that waits for its segment asks whether it has ended: only while one runs, so more often than an idle queue is looked at."""
+_LOOKS_FOR_AN_END = 3
+"""A task that waits for its segment asks so much more often whether it has ended than an idle queue is looked at."""
 
 INBOX = "inbox"
 _ENDED = "pullwright:ended"
@@ -236,7 +236,7 @@ class Engine:
         queue = await self._queues.named("work")
         with SetWorkflowID(f"{spec.id}:{key}"), SetEnqueueOptions(queue_partition_key=partition):
             handle = await queue.enqueue_async(self._segment, packed, kind.name, self._values.pack(kind.takes, order))
-        often = min(RESULT_SECONDS, self._settings.polling_seconds)
+        often = self._settings.polling_seconds / _LOOKS_FOR_AN_END
         outcome = await handle.get_result(polling_interval_sec=often)
         if isinstance(outcome, dict) and _ENDED in outcome:
             raise TaskEnded(self._values.unpack(Ending, outcome[_ENDED]))
