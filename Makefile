@@ -61,24 +61,24 @@ scenarios: setup test-tools
 test: lint test-tools ## Everything CI runs
 	@$(MAKE) --no-print-directory -j 2 stories beside-stories
 
-stories:
+stories: setup test-tools
 	@$(PYTEST) -vv -n 3 --dist worksteal -m "not real" --ignore tests/scenarios/test_lightning.py tests/scenarios
 
 beside-stories:
 	@MAKEFLAGS="$(filter-out -j% --jobserver%,$(MAKEFLAGS))" $(MAKE) --no-print-directory --keep-going --output-sync=target -j 5 test-rules test-sandboxes test-stand-ins test-attacks types
 
-test-rules:
+test-rules: setup test-tools
 	@$(BIN)/lint-imports --no-cache
 	@$(PYTEST) -n 0 $(filter-out tests/contracts/ tests/histories/,$(OTHERS))
 
-test-sandboxes:
+test-sandboxes: setup test-tools
 	@$(PYTEST) -n 0 tests/contracts/test_sandbox_*
 
-test-stand-ins:
+test-stand-ins: setup test-tools
 	@$(PYTEST) -n 0 tests/contracts --ignore-glob 'tests/contracts/test_sandbox_*'
 
 # With the tests elsewhere that are cases of the attack corpus, which this part reports on.
-test-attacks:
+test-attacks: setup test-tools
 	@$(PYTEST) -n 0 -m "not real" tests/attacks tests/histories tests/scenarios/test_lightning.py \
 	  $(filter-out tests/histories/% tests/scenarios/%,$(ELSEWHERE))
 

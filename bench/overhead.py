@@ -28,7 +28,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from starlette.types import ASGIApp
 
 from bench.timing import Door, acts, added, covered, within
 from bot.demo import script
@@ -42,13 +41,9 @@ from bot.emulators.anthropic.state import State
 from bot.emulators.github import server as github
 from bot.emulators.github.config import Config as GithubConfig
 from bot.emulators.github.config import LabelSeed, RepositorySeed, Seed, UserSeed
-from bot.sandboxd.app import build as build_sandboxes
-from bot.sandboxd.launch import Launcher
-from bot.sandboxd.limits import Limits
-from bot.sandboxd.registry import Registry
-from bot.sandboxd.snapshots import Snapshots
-from bot.sandboxd.templates import base_template, python_template
-from tests.births import by_command, first_line
+from bot.sandboxd.serve import Config as SandboxConfig
+from bot.sandboxd.serve import running as sandboxes
+from tests.births import by_command, first_line, surroundings
 from tests.scenarios.brains import FILES, StepBrain
 
 TARGET = 3.0
@@ -83,20 +78,6 @@ class Scene:
 
 
 @asynccontextmanager
-async def sandboxes(home: Path, door: Callable[[ASGIApp], ASGIApp], key: str) -> AsyncIterator[str]:
-    """The local sandbox server with a door in front."""
-    templates, limits = (python_template(), base_template()), Limits()
-    launcher = await asyncio.to_thread(Launcher, templates, limits)
-    registry = Registry(templates, limits, launcher, Snapshots(home / "snapshots", limits))
-    try:
-        async with loopback.serving(door(build_sandboxes(registry, api_key=key, limits=limits))) as url:
-            yield url
-            await registry.end_all()
-    finally:
-        await registry.close()
-
-
-@asynccontextmanager
 async def scene(case: Case, home: Path) -> AsyncIterator[Scene]:
     """Everything started, nothing asked for yet."""
     state, key = State(MessagesConfig(brain=case.brain(), first_byte=0.0)), "e2b_" + "0" * 40
@@ -118,25 +99,17 @@ async def scene(case: Case, home: Path) -> AsyncIterator[Scene]:
         messages = await stack.enter_async_context(
             loopback.serving(model(build_messages(state)), on_stop=state.closing.set)
         )
-        sandbox = await stack.enter_async_context(sandboxes(home, lambda app: machines(commands(app)), key))
+        sandbox = await stack.enter_async_context(
+            sandboxes(SandboxConfig(home, key), around=lambda app: machines(commands(app)))
+        )
         client = await stack.enter_async_context(httpx.AsyncClient(timeout=30, trust_env=False))
-        pem = home / "app.pem"
-        pem.touch(mode=0o600)
-        pem.write_text(forge.private_key_pem, "ascii")
         environment = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(home),
-            "PULLWRIGHT_HOME": str(home / "data"),
-            "PULLWRIGHT_APP_ID": str(forge.app_id),
-            "PULLWRIGHT_PRIVATE_KEY_FILE": str(pem),
-            "PULLWRIGHT_WEBHOOK_SECRET": forge.webhook_secret,
-            "PULLWRIGHT_GITHUB_API_URL": forge.url,
-            "PULLWRIGHT_PORT": "0",
+            **surroundings(home, forge),
             "ANTHROPIC_API_KEY": state.config.api_key,
             "ANTHROPIC_BASE_URL": messages,
             "E2B_API_KEY": key,
-            "E2B_API_URL": sandbox,
-            "E2B_SANDBOX_URL": sandbox,
+            "E2B_API_URL": sandbox.api_url,
+            "E2B_SANDBOX_URL": sandbox.sandbox_url,
         }
         process = await by_command("serve", environment, home)
         assert isinstance(process, asyncio.subprocess.Process)

@@ -27,6 +27,7 @@ from uuid import UUID
 
 from bot.emulators.github import Endpoint, running
 from bot.stages.intake.signature import signature
+from tests.births import surroundings
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "tests" / "fixtures" / "webhooks" / "examples.json.gz"
@@ -105,18 +106,8 @@ def _request(event: str, identifier: str, body: bytes, secret: str) -> bytes:
 @asynccontextmanager
 async def serving(home: Path, hub: Endpoint) -> AsyncIterator[Server]:
     """The product in a process of its own, as its users run it."""
-    key = home / "app.pem"
-    key.touch(mode=0o600)
-    key.write_text(hub.private_key_pem)
     environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(home),
-        "PULLWRIGHT_HOME": str(home / "data"),
-        "PULLWRIGHT_APP_ID": str(hub.app_id),
-        "PULLWRIGHT_PRIVATE_KEY_FILE": str(key),
-        "PULLWRIGHT_WEBHOOK_SECRET": hub.webhook_secret,
-        "PULLWRIGHT_GITHUB_API_URL": hub.url,
-        "PULLWRIGHT_PORT": "0",
+        **surroundings(home, hub),
         "ANTHROPIC_API_KEY": "none",
         "ANTHROPIC_BASE_URL": "http://127.0.0.1:9",
     }

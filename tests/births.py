@@ -15,7 +15,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:  # a fork imports this module: it needs no stand-in
+    from bot.emulators.github import Endpoint
 
 ROOT = Path(__file__).parents[1]
 _SECONDS = 60
@@ -23,6 +26,23 @@ _forks = multiprocessing.get_context("forkserver")
 _forks.set_forkserver_preload(
     ["bot.commands.serve", "bot.providers.llm.anthropic", "bot.sandboxd.app", "dbos._sys_db_sqlite", "numpy.ma"]
 )
+
+
+def surroundings(home: Path, hub: Endpoint) -> dict[str, str]:
+    """The environment of a product on this stand-in of GitHub, with its data in `home`, and the App's key as a file there."""
+    key = home / "app.pem"
+    key.touch(mode=0o600)
+    key.write_text(hub.private_key_pem, "ascii")
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "PULLWRIGHT_HOME": str(home / "data"),
+        "PULLWRIGHT_APP_ID": str(hub.app_id),
+        "PULLWRIGHT_PRIVATE_KEY_FILE": str(key),
+        "PULLWRIGHT_WEBHOOK_SECRET": hub.webhook_secret,
+        "PULLWRIGHT_GITHUB_API_URL": hub.url,
+        "PULLWRIGHT_PORT": "0",
+    }
 
 
 class Child(Protocol):

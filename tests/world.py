@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -27,7 +26,7 @@ from bot.emulators.anthropic.state import Config as AnthropicConfig
 from bot.emulators.github import server as github
 from bot.emulators.github.config import Config as GithubConfig
 from bot.emulators.github.config import LabelSeed, RepositorySeed, Seed, UserSeed
-from tests.births import Birth, Child, first_line, forked
+from tests.births import Birth, Child, first_line, forked, surroundings
 from tests.contracts.recording import Recorder
 
 T = TypeVar("T")
@@ -268,18 +267,8 @@ async def world(
         )
         model = await stack.enter_async_context(anthropic.running(AnthropicConfig(brain=brain)))
         client = await stack.enter_async_context(httpx.AsyncClient(timeout=30, trust_env=False))
-        key = home / "app.pem"
-        key.touch(mode=0o600)
-        key.write_text(hub.private_key_pem, "ascii")
         environment = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(home),
-            "PULLWRIGHT_HOME": str(home / "data"),
-            "PULLWRIGHT_APP_ID": str(hub.app_id),
-            "PULLWRIGHT_PRIVATE_KEY_FILE": str(key),
-            "PULLWRIGHT_WEBHOOK_SECRET": hub.webhook_secret,
-            "PULLWRIGHT_GITHUB_API_URL": hub.url,
-            "PULLWRIGHT_PORT": "0",
+            **surroundings(home, hub),
             "PULLWRIGHT_EXECUTOR_ID": "world",
             "PULLWRIGHT_POLLING_SECONDS": "1",
             "ANTHROPIC_API_KEY": model.api_key,

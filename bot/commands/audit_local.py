@@ -14,7 +14,7 @@ from bot.audit.operator import PinEntry
 from bot.commands import doctor
 from bot.commands.pins import mirror_of, pin_of
 from bot.custody import pins
-from bot.custody.faults import LineFault, UpstreamFault
+from bot.custody.faults import LineFault
 from bot.domain.errors import Transient, UserError
 from bot.domain.ids import is_full_object_id
 from bot.providers.organisation.port import Read
@@ -76,21 +76,18 @@ async def _pin(home: Path, entry: PinEntry) -> PinFacts:
         return PinFacts(entry)
     try:
         pin, mirror = pin_of(entry.repository, entry.commit), mirror_of(home, entry.repository)
+        if is_full_object_id(entry.commit):
+            return PinFacts(entry, tree=Read(await pins.resolve(mirror, pin)))
         mirror.open()
         await mirror.refuse_disguised_refs(pin.upstream)
-    except UpstreamFault as fault:
-        return PinFacts(entry, refs=f"a branch or tag is named like a commit: {fault.path}")
-    except (Transient, UserError, OSError) as error:
-        return PinFacts(entry, tree=Read(None, str(error)))
-    if not is_full_object_id(entry.commit):
         return PinFacts(entry)
-    try:
-        return PinFacts(entry, tree=Read(await pins.resolve(mirror, pin)))
     except LineFault as fault:
+        if fault.rule == "ref_named_like_commit":
+            return PinFacts(entry, refs=f"a branch or tag is named like a commit: {fault.path}")
         if fault.rule in _OF_THE_COMMIT:
             return PinFacts(entry, commit=f"no branch or tag of it leads to {entry.commit}")
         return PinFacts(entry, tree=Read(None, str(fault)))
-    except Transient as error:
+    except (Transient, UserError, OSError) as error:
         return PinFacts(entry, tree=Read(None, str(error)))
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bot.commands.arguments import Json
+
 if TYPE_CHECKING:
     from bot.commands.transcript import Line
     from bot.settings import Settings
@@ -22,7 +24,7 @@ def costs(
     task: Annotated[str | None, typer.Argument(metavar="TASK", help="A task's id; default the newest tasks.")] = None,
     limit: Annotated[int, typer.Option(help="How many tasks.", min=1, max=1000)] = 20,
     vendors: Annotated[bool, typer.Option("--vendors", help="Price the same tokens on other vendors' terms.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Show what tasks cost, call by call with --json, from the ledger, and what summaries of files cost."""
     from bot.commands import costs as command

@@ -36,6 +36,8 @@ async def resolve(mirror: Mirror, pin: Pin) -> TreeId:
     """Bring the pinned commit into the mirror; its tree. Raises UpstreamFault for anything that only looks like it."""
     if not is_full_object_id(pin.commit):
         raise UpstreamFault("pin_not_whole", detail=f"{pin.commit!a} is not a whole commit id")
+    mirror.open()
+    await mirror.refuse_disguised_refs(pin.upstream)  # also where the commit is here already: one may have come since
     await mirror.fetch(pin.upstream, commits=[pin.commit])
     if not await mirror.reachable(pin.upstream, pin.commit):
         raise UpstreamFault("pin_unreachable", detail=f"{pin.commit} is on no branch or tag of the repository")

@@ -55,8 +55,10 @@ class Endpoint:
 
 
 @asynccontextmanager
-async def running(config: Config) -> AsyncIterator[Endpoint]:
+async def running(config: Config, *, around: Callable[[ASGIApp], ASGIApp] = lambda app: app) -> AsyncIterator[Endpoint]:
     """The server inside this event loop; every sandbox is dead when the block ends. Raises IsolationUnavailable.
+
+    `around` may put a listener around what answers.
 
     The thread that runs the loop must outlive the block: the kernel ties each sandbox to the thread that started it.
     """
@@ -73,7 +75,8 @@ async def running(config: Config) -> AsyncIterator[Endpoint]:
         shortfall = " ".join(filter(None, (weakness, launcher.cgroups.shortfall)))
         with _listening(config) as listener:
             url = f"http://{config.host}:{listener.getsockname()[1]}"
-            async with _served(build(registry, api_key=config.api_key, limits=config.limits), listener, registry):
+            app = around(build(registry, api_key=config.api_key, limits=config.limits))
+            async with _served(app, listener, registry):
                 yield Endpoint(url, url, config.api_key, shortfall)
     finally:
         await registry.close()

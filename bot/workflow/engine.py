@@ -22,8 +22,8 @@ from bot.workflow import intake, missed, task, texts
 from bot.workflow.arrivals import Arrivals
 from bot.workflow.conductor import SEGMENTS, DbosConductor, SegmentKind
 from bot.workflow.context import TaskContext
-from bot.workflow.journal import DbosJournal, TaskEnded
-from bot.workflow.queues import Queues, queue_figures
+from bot.workflow.journal import ENDED, DbosJournal, TaskEnded
+from bot.workflow.queues import Queues
 from bot.workflow.reception import Reception
 from bot.workflow.records import Envelope
 from bot.workflow.services import Services
@@ -40,7 +40,6 @@ _LOOKS_FOR_AN_END = 3
 """A task that waits for its segment asks so much more often whether it has ended than an idle queue is looked at."""
 
 INBOX = "inbox"
-_ENDED = "pullwright:ended"
 _ROUTE_ATTEMPTS = 3
 _ROUTE_ENDED = frozenset({"SUCCESS", "ERROR", "MAX_RECOVERY_ATTEMPTS_EXCEEDED", "CANCELLED"})
 
@@ -133,7 +132,7 @@ class Engine:
 
     async def queues(self) -> tuple[QueueFigures, ...]:
         """What waits and works in the queues now. Raises Transient when the engine's database does not answer."""
-        return await queue_figures(time.time())
+        return await self._queues.figures(time.time())
 
     async def _queue_delivery(self, delivery: DeliveryId, attempt: int = 0) -> None:
         queue = await self._queues.named("intake")
@@ -222,12 +221,12 @@ class Engine:
             value = await kind.run(context, self._values.unpack(kind.takes, order))
             return self._values.pack(kind.gives, value)
         except TaskEnded as end:
-            return {_ENDED: self._values.pack(Ending, end.ending)}
+            return {ENDED: self._values.pack(Ending, end.ending)}
         except dbos_error.DBOSException:
             raise
         except Exception:
             log.exception("segment failed", task=spec.id, segment=name)
-            return {_ENDED: self._values.pack(Ending, texts.unexpected())}
+            return {ENDED: self._values.pack(Ending, texts.unexpected())}
 
     async def segment(self, spec: TaskSpec, key: str, kind: SegmentKind[Order, Value], order: Order) -> Value:
         """Run a segment as a child on the limited queue, partitioned by repository; its value, or TaskEnded."""
@@ -238,8 +237,8 @@ class Engine:
             handle = await queue.enqueue_async(self._segment, packed, kind.name, self._values.pack(kind.takes, order))
         often = self._settings.polling_seconds / _LOOKS_FOR_AN_END
         outcome = await handle.get_result(polling_interval_sec=often)
-        if isinstance(outcome, dict) and _ENDED in outcome:
-            raise TaskEnded(self._values.unpack(Ending, outcome[_ENDED]))
+        if isinstance(outcome, dict) and ENDED in outcome:
+            raise TaskEnded(self._values.unpack(Ending, outcome[ENDED]))
         return self._values.unpack(kind.gives, outcome)
 
     @property

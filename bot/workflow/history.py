@@ -19,11 +19,11 @@ from bot.providers.llm.port import ToolCall
 from bot.providers.store.database import answering
 from bot.stages.coding.run import Asked, Used
 from bot.workflow import outcomes
+from bot.workflow.journal import ENDED
 from bot.workflow.outcomes import Kind, Said
 from bot.workflow.values import Values
 
 _SQLITE = "sqlite:///"
-_ENDED = "pullwright:ended"
 _TELL = re.compile(r"tell:\d+:(.+)")
 _UNREADABLE = "what came of it cannot be read any more"
 _SILENT = frozenset({"DBOS.getResult", "DBOS.sleep", "segment"})
@@ -148,8 +148,8 @@ class _Reader:
         return Act(segment, name, kind, *times, said, stage)
 
     def _said(self, name: str, packed: Any, calls: dict[str, ToolCall]) -> tuple[Said, ...]:
-        if isinstance(packed, dict) and _ENDED in packed:
-            ending = self._values.unpack(Ending, packed[_ENDED])
+        if isinstance(packed, dict) and ENDED in packed:
+            ending = self._values.unpack(Ending, packed[ENDED])
             return (Said("", f"ended the task: {ending.reason}", ok=False),)
         row = outcomes.reading(name)
         if row is None:

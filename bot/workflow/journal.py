@@ -23,7 +23,8 @@ T = TypeVar("T")
 
 ATTEMPTS = 6
 LONGEST_WAIT = 60.0
-_ENDED = "pullwright:ended"
+ENDED = "pullwright:ended"
+"""The key under which a step or a segment that ended its task holds the ending instead of a value."""
 
 log = structlog.get_logger()
 
@@ -58,14 +59,14 @@ class DbosJournal:
                 log.info("step", step=name, seconds=round(time.monotonic() - began, 3))
                 return self._values.pack(kind, value)
             except TaskEnded as end:
-                return {_ENDED: self._values.pack(Ending, end.ending)}
+                return {ENDED: self._values.pack(Ending, end.ending)}
             except (UserError, CustodyError, ForgeGone, ForgeRefused, Transient, ModelRejected) as fault:
                 log.warning("step ended the task", step=name, fault=type(fault).__name__, reason=str(fault)[:500])
-                return {_ENDED: self._values.pack(Ending, ending_of(fault))}
+                return {ENDED: self._values.pack(Ending, ending_of(fault))}
 
         packed = await DBOS.run_step_async({"name": name}, recorded)
-        if isinstance(packed, dict) and _ENDED in packed:
-            raise TaskEnded(self._values.unpack(Ending, packed[_ENDED]))
+        if isinstance(packed, dict) and ENDED in packed:
+            raise TaskEnded(self._values.unpack(Ending, packed[ENDED]))
         return self._values.unpack(kind, packed)
 
 

@@ -12,7 +12,6 @@ from bot.domain.errors import Transient
 from bot.domain.figures import QueueFigures
 from bot.providers.store.database import answering
 
-NAMES = ("intake", "work", "onboarding", "summaries")
 _MOST = 1_000
 _PATIENCE = 5.0
 """Seconds; the engine itself asks its database again and again until it answers."""
@@ -29,17 +28,19 @@ class Queues:
 
     async def named(self, name: str) -> Queue:
         """The queue, as soon as there is one. Any event loop may ask."""
-        return (await asyncio.shield(asyncio.wrap_future(self._registered)))[name]
+        return (await self._opened())[name]
 
+    async def figures(self, now: float) -> tuple[QueueFigures, ...]:
+        """Each queue as it is now, counted up to a bound; `now` in seconds since 1970. Raises Transient when nobody answers soon."""
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                with answering("the engine's queues"):
+                    return tuple([await _figures(name, now) for name in await self._opened()])
+        except TimeoutError as error:
+            raise Transient("the engine's queues cannot be read now") from error
 
-async def queue_figures(now: float) -> tuple[QueueFigures, ...]:
-    """Each queue as it is now, counted up to a bound; `now` in seconds since 1970. Raises Transient when nobody answers soon."""
-    try:
-        async with asyncio.timeout(_PATIENCE):
-            with answering("the engine's queues"):
-                return tuple([await _figures(name, now) for name in NAMES])
-    except TimeoutError as error:
-        raise Transient("the engine's queues cannot be read now") from error
+    async def _opened(self) -> Mapping[str, Queue]:
+        return await asyncio.shield(asyncio.wrap_future(self._registered))
 
 
 async def _figures(name: str, now: float) -> QueueFigures:

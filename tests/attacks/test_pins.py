@@ -55,6 +55,16 @@ async def test_n01_a_branch_named_like_the_pin_never_stands_in_for_it(
         await resolve(mirror, pin(upstream, good))
 
 
+async def test_n01_a_branch_named_like_a_commit_is_seen_although_it_came_after_the_pinned_one_was_fetched(
+    upstream: Clone, mirror: Mirror
+):
+    good = upstream.head()
+    await resolve(mirror, pin(upstream, good))
+    evil_ref(upstream, f"refs/heads/{'ab' * 20}")
+    with pytest.raises(UpstreamFault, match="ref_named_like_commit"):
+        await resolve(mirror, pin(upstream, good))
+
+
 async def test_n02_an_absent_commit_is_not_replaced_by_a_branch_of_that_name(
     upstream: Clone, mirror: Mirror, tmp_path: Path, control: Control
 ):

@@ -13,14 +13,12 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import httpx
 import jwt
 import uvicorn
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from githubkit import AppAuthStrategy, GitHub, TokenAuthStrategy
 from githubkit.cache import MemCacheStrategy
 from starlette.applications import Starlette
@@ -30,6 +28,7 @@ from starlette.routing import Route
 
 from bot.custody.git import GitResult, git
 from bot.emulators.github import Config, Endpoint, running
+from bot.providers.forge.connection import signing_key
 from tests.contracts.recording import Recorder
 
 OWNER, REPO = "octo-org", "hello"
@@ -107,13 +106,9 @@ async def receiving() -> AsyncIterator[Receiver]:
 def app_jwt(endpoint: Endpoint, **changes: Any) -> str:
     now = int(time.time())
     claims = {"iat": now - 60, "exp": now + 540, "iss": str(endpoint.app_id), **changes}
-    return jwt.encode({k: v for k, v in claims.items() if v is not None}, _key(endpoint.private_key_pem), "RS256")
-
-
-@cache
-def _key(pem: str) -> Any:
-    """Loaded once: from text it is checked to be a good one each time, for 70 ms."""
-    return load_pem_private_key(pem.encode(), password=None)
+    return jwt.encode(
+        {k: v for k, v in claims.items() if v is not None}, signing_key(endpoint.private_key_pem), "RS256"
+    )
 
 
 class Hub:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TypeVar
 
 from sqlalchemy import Connection, select
-from sqlalchemy.exc import ProgrammingError
 
-from bot.domain.errors import Transient
 from bot.domain.ids import TaskId
 from bot.domain.pull import Approval
 from bot.domain.task import Stage, TaskSpec
 from bot.providers.store.approvals import SqlApprovals
 from bot.providers.store.codec import Codec
-from bot.providers.store.database import Database
+from bot.providers.store.database import Database, answering
 from bot.providers.store.port import ApprovedTask
 from bot.providers.store.schema import APPROVALS, DELIVERIES, TASKS
 
 T = TypeVar("T")
+_WHAT = "the product's tables"
 _APPROVAL, _SPEC = Codec(Approval), Codec(TaskSpec)
 
 
@@ -56,7 +54,7 @@ class SqlLog:
         return tuple(found)
 
     async def broken_at(self) -> int | None:
-        with _ours():
+        with answering(_WHAT):
             return await SqlApprovals(self._database).broken_at()
 
     async def landed_without(self) -> tuple[TaskId, ...]:
@@ -74,14 +72,5 @@ class SqlLog:
         return tuple(await self._read(lambda connection: connection.execute(times).scalars().all()))
 
     async def _read(self, work: Callable[[Connection], T]) -> T:
-        with _ours():
+        with answering(_WHAT):
             return await self._database.read(work)
-
-
-@contextmanager
-def _ours() -> Iterator[None]:
-    """A database without our tables is one that cannot serve."""
-    try:
-        yield
-    except ProgrammingError as error:
-        raise Transient("the database does not have the product's tables") from error

@@ -26,7 +26,7 @@ from bot.stages.coding.run import Asked, Used
 from bot.workflow.history import History, recorded
 from bot.workflow.journal import DbosJournal, TaskEnded
 from bot.workflow.outcomes import Kind, Said
-from bot.workflow.queues import queue_figures
+from bot.workflow.queues import Queues
 from bot.workflow.records import Envelope
 from bot.workflow.values import INLINE_BYTES, Values
 from tests.contracts.stores.builders import ANA
@@ -154,11 +154,18 @@ async def test_queues_tell_what_waits_and_for_how_long(url: str, tmp_path: Path)
         async def parked() -> None:
             await DBOS.recv_async("inbox", timeout_seconds=60)
 
-        queue = await asyncio.to_thread(DBOS.register_queue, "work", global_concurrency=1, polling_interval_sec=0.05)
+        names = ("intake", "work")
+        opened = [
+            await asyncio.to_thread(DBOS.register_queue, name, global_concurrency=1, polling_interval_sec=0.05)
+            for name in names
+        ]
+        queues = Queues()
+        queues.open(dict(zip(names, opened, strict=True)))
+        queue = await queues.named("work")
         for _ in range(3):
             await queue.enqueue_async(parked)
         for _ in range(300):
-            figures = {each.queue: each for each in await queue_figures(time.time() + 100)}
+            figures = {each.queue: each for each in await queues.figures(time.time() + 100)}
             if figures["work"].running:
                 break
             await asyncio.sleep(0.1)
