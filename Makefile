@@ -1,6 +1,6 @@
 # Every target sets up what it needs; nothing has to be installed by hand.
 .DEFAULT_GOAL := help
-.PHONY: stories beside-stories test-rules test-sandboxes test-stand-ins test-attacks test-ordinary test-live fuzz-importer crash histories gate-histories help setup demo test check lint types architecture unit contracts test-tools attacks scenarios test-real serve bench-retrieval bench-generalisation bench-index bench-rebuilds bench-sandbox bench-custody bench-webhook bench-economy bench-overhead lock clean
+.PHONY: stories-apart stories-town beside-stories test-rules test-sandboxes test-attacks test-ordinary test-live fuzz-importer crash histories gate-histories help setup demo test check lint types architecture unit contracts test-tools attacks scenarios test-real serve bench-retrieval bench-generalisation bench-index bench-rebuilds bench-sandbox bench-custody bench-webhook bench-economy bench-overhead lock clean
 BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE  # stories start the product often: it should not be compiled each time
 PYTEST := $(BIN)/pytest -q -n 2 --dist loadfile
@@ -56,26 +56,26 @@ gate-histories: setup ## N random histories of the gate: seeds and counts as JSO
 scenarios: setup test-tools
 	@$(PYTEST) -m "not real" tests/scenarios
 
-# Side by side: stories, which wait more than they work, are told as they come; the rest prints when it is done. Each part is one
-# process that imports only what its own tests need.
+# Side by side: stories, which wait more than they work, are told as they come; the rest prints when it is done. Processes are few,
+# because each imports what its tests need, and their tests are shared out by hand: to let one deal them out costs as much as many tests.
 test: lint test-tools ## Everything CI runs
-	@$(MAKE) --no-print-directory -j 2 stories beside-stories
+	@$(MAKE) --no-print-directory -j 3 stories-apart stories-town beside-stories
 
-stories: setup test-tools
-	@$(PYTEST) -vv -n 3 --dist worksteal -m "not real" --ignore tests/scenarios/test_lightning.py tests/scenarios
+stories-apart: setup test-tools
+	@$(PYTEST) -vv --dist worksteal -m "not real" --ignore tests/scenarios/test_lightning.py --ignore tests/scenarios/town tests/scenarios
+
+stories-town: setup test-tools
+	@$(PYTEST) -vv -n 0 tests/scenarios/town
 
 beside-stories:
-	@MAKEFLAGS="$(filter-out -j% --jobserver%,$(MAKEFLAGS))" $(MAKE) --no-print-directory --keep-going --output-sync=target -j 5 test-rules test-sandboxes test-stand-ins test-attacks types
+	@MAKEFLAGS="$(filter-out -j% --jobserver%,$(MAKEFLAGS))" $(MAKE) --no-print-directory --keep-going --output-sync=target -j 4 test-rules test-sandboxes test-attacks types
 
 test-rules: setup test-tools
 	@$(BIN)/lint-imports --no-cache
-	@$(PYTEST) -n 0 $(filter-out tests/contracts/ tests/histories/,$(OTHERS))
+	@$(PYTEST) -n 0 $(filter-out tests/histories/,$(OTHERS)) --ignore-glob 'tests/contracts/test_sandbox_*'
 
 test-sandboxes: setup test-tools
 	@$(PYTEST) -n 0 tests/contracts/test_sandbox_*
-
-test-stand-ins: setup test-tools
-	@$(PYTEST) -n 0 tests/contracts --ignore-glob 'tests/contracts/test_sandbox_*'
 
 # With the tests elsewhere that are cases of the attack corpus, which this part reports on.
 test-attacks: setup test-tools

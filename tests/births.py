@@ -7,6 +7,7 @@ environment, a folder and descriptors of its own. Stories about the process itse
 from __future__ import annotations
 
 import asyncio
+import gc
 import multiprocessing
 import os
 import sys
@@ -23,8 +24,16 @@ if TYPE_CHECKING:  # a fork imports this module: it needs no stand-in
 ROOT = Path(__file__).parents[1]
 _SECONDS = 60
 _forks = multiprocessing.get_context("forkserver")
+gc.set_threshold(50_000)  # first of all in the process that imports for the forks, as `pullwright` sets it
 _forks.set_forkserver_preload(
-    ["bot.commands.serve", "bot.providers.llm.anthropic", "bot.sandboxd.app", "dbos._sys_db_sqlite", "numpy.ma"]
+    [
+        "tests.births",
+        "bot.commands.serve",
+        "bot.providers.llm.anthropic",
+        "bot.sandboxd.app",
+        "dbos._sys_db_sqlite",
+        "numpy.ma",
+    ]
 )
 
 

@@ -14,6 +14,7 @@ import struct
 import sys
 import tempfile
 import threading
+import time
 
 ASKED = json.loads(sys.argv[1])
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -260,9 +261,24 @@ PROBES = {
 }
 
 
+def bound(family, kind, address):
+    """A new IPv6 address is nobody's for a moment: the kernel lets a worker of its own confirm it."""
+    deadline = time.monotonic() + 10
+    while True:
+        sock = socket.socket(family, kind)
+        try:
+            sock.bind(address)
+        except OSError as error:
+            sock.close()
+            if error.errno != errno.EADDRNOTAVAIL or time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+        else:
+            return sock
+
+
 def echo(family, address, kind):
-    sock = socket.socket(family, kind)
-    sock.bind(address)
+    sock = bound(family, kind, address)
     if kind == socket.SOCK_STREAM:
         sock.listen()
 

@@ -145,6 +145,17 @@ async def run_here(*command: str, **options: Any) -> subprocess.CompletedProcess
     return await asyncio.to_thread(run)
 
 
+@contextmanager
+def a_process() -> Iterator[subprocess.Popen[bytes]]:
+    """One of this machine, for probes to reach for; it ends with the block."""
+    victim = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", "pytest-victim"], cwd="/")
+    try:
+        yield victim
+    finally:
+        victim.kill()
+        victim.wait()
+
+
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     place = tmp_path_factory.mktemp("machine")
@@ -156,7 +167,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         socket.create_server(("127.0.0.1", 0)) as tcp,
         socket.socket(socket.AF_UNIX) as abstract,
         socket.socket(socket.AF_UNIX) as plain,
-        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", "pytest-victim"], cwd="/") as victim,
+        a_process() as victim,
     ):
         name = f"pullwright-attack-{os.getpid()}"
         abstract.bind("\0" + name)
@@ -181,7 +192,6 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
             outside |= run_outside({**asked, "network": True}, IN_A_NAMESPACE, prefix=apart)
             yield World(asked, outside)
         assert victim.poll() is None, "a probe has killed a process of this machine"
-        victim.kill()
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

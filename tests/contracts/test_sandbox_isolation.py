@@ -202,8 +202,8 @@ async def test_the_default_template_brings_semgrep_that_needs_no_network(sandbox
     await sandbox.files.write("repo/rules.yml", RULES)
     await sandbox.files.write("repo/bad.py", "eval(input())\n")
     result = await sandbox.commands.run(
-        "/opt/semgrep/bin/semgrep --version && "
-        "/opt/semgrep/bin/semgrep scan --metrics=off --disable-version-check --config rules.yml --json --quiet bad.py",
+        "/opt/semgrep/bin/semgrep scan --experimental --metrics=off "
+        "--disable-version-check --config rules.yml --json --quiet bad.py",
         cwd="/home/user/repo",
         timeout=120,
     )

@@ -12,7 +12,6 @@ from pathlib import Path
 from sqlalchemy import create_engine, text
 
 from tests import postgres
-from tests.births import by_command
 from tests.scenarios.brains import FILES, StepBrain
 from tests.world import World, world
 
@@ -42,7 +41,7 @@ async def test_a_worker_beside_the_door_takes_its_share(tmp_path: Path):
     with postgres.server() as server, postgres.database(server) as url:
         alone = {"DATABASE_URL": url, "PULLWRIGHT_TASKS_AT_ONCE": "1"}
         async with (
-            world(StepBrain(), tmp_path, contents=FILES, settings=alone, birth=by_command) as here,
+            world(StepBrain(), tmp_path, contents=FILES, settings=alone) as here,
             working(here) as name,
         ):
             for number in range(2):

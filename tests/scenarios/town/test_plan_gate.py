@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.scenarios.town import GATED, Town
+from tests.scenarios.town.town import GATED, Town
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

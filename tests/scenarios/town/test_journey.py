@@ -9,7 +9,7 @@ from bot.commands.trace import stages, trace
 from bot.settings import Settings
 from bot.workflow.outcomes import Kind
 from tests.scenarios.brains import StepBrain, edit, finish
-from tests.scenarios.town import MERGING, Town
+from tests.scenarios.town.town import MERGING, Town
 from tests.world import World, digest_in
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

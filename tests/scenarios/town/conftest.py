@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from tests.scenarios.town import REPOSITORIES, RoutingBrain, Town
+from tests.scenarios.town.town import REPOSITORIES, RoutingBrain, Town
 from tests.world import World, world
 
 

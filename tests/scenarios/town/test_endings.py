@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.scenarios.brains import FILES, GOOD, LAST_TEST, StepBrain, append, edit, finish
-from tests.scenarios.town import UNTESTED, Town
+from tests.scenarios.town.town import UNTESTED, Town
 from tests.world import World, world
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
