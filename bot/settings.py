@@ -80,6 +80,11 @@ class Settings(BaseSettings):
         default=False,
         description="serve where local sandboxes run without a system call filter; every approval summary then says so",
     )
+    retention_days: int = Field(
+        default=90,
+        ge=31,
+        description="days after which bodies of deliveries and checkpoints of ended tasks are forgotten",
+    )
     policies: Path = Field(default=PROJECT / "policies", description="directory of the policies")
     tasks_at_once: int = Field(default=4, ge=1, description="segments that run at once in this process")
     polling_seconds: float = Field(default=0.3, gt=0, description="how soon queued work starts")

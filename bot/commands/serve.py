@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 import structlog
 import uvicorn
@@ -30,11 +31,13 @@ from bot.web.metrics import Sources
 from bot.web.onboarding import Repositories
 from bot.wiring import Application, SandboxEndpoint, build
 from bot.workflow.engine import Engine
+from bot.workflow.retention import Forgotten
 
 log = structlog.get_logger()
 
 SWEEP_SECONDS = 60.0
 MISSED_SECONDS = 300.0
+FORGET_SECONDS = 86_400.0
 E2B_CLOUD = "https://api.e2b.app"
 
 
@@ -83,7 +86,13 @@ async def running(settings: Settings) -> AsyncIterator[Serving]:
         door = stack.enter_context(_door(settings))
         application = await stack.enter_async_context(working(settings))
         url = await stack.enter_async_context(_listening(settings, application, door))
-        for work in (_attend(application.engine), _sweep(application), _recover_missed(application)):
+        works = (
+            _attend(application.engine),
+            _sweep(application),
+            _recover_missed(application),
+            _forget(application, timedelta(days=settings.retention_days)),
+        )
+        for work in works:
             stack.callback(asyncio.create_task(work).cancel)
         log.info("serving", url=url)
         yield Serving(url, application)
@@ -137,6 +146,18 @@ async def _recover_missed(application: Application) -> None:
         except (Transient, ForgeGone, ForgeRefused) as fault:
             log.warning("GitHub's delivery log cannot be read; missed deliveries wait", reason=str(fault)[:300])
         await asyncio.sleep(MISSED_SECONDS)
+
+
+async def _forget(application: Application, kept: timedelta) -> None:
+    """What is long over is forgotten, at the start and every day."""
+    while True:
+        try:
+            gone = await application.engine.forget(datetime.now(UTC) - kept)
+            if gone != Forgotten(0, 0, 0):
+                log.info("forgotten", bodies=gone.bodies, workflows=gone.workflows, values=gone.values)
+        except Transient as fault:
+            log.warning("what is long over could not be forgotten; tomorrow again", reason=str(fault)[:300])
+        await asyncio.sleep(FORGET_SECONDS)
 
 
 def _door(settings: Settings) -> socket.socket:

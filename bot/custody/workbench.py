@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -57,6 +58,7 @@ class Workbench:
         self._base = base
         self._settings = settings
         self._sandbox: Sandbox | None = None
+        self._coming: asyncio.Task[Sandbox] | None = None
         self._tree: TreeId | None = None
         self._attempts: tuple[Attempt, ...] = ()
         self._seen = 0
@@ -65,10 +67,15 @@ class Workbench:
         """Run `work` in a sandbox that holds `tree`. A sandbox that is lost meanwhile is rebuilt and `work` runs again."""
         for _ in range(_REBUILDS):
             try:
-                return await work(await self._at(tree))
+                return await work(await self._ready(tree))
             except SandboxLost:
                 await self.close()
-        return await work(await self._at(tree))
+        return await work(await self._ready(tree))
+
+    def begin(self, tree: TreeId) -> None:
+        """Begin to make the sandbox that an act on `tree` will want, and return at once. The act meets what goes wrong with it."""
+        if self._coming is None and (self._sandbox is None or self._tree != tree):
+            self._coming = asyncio.get_running_loop().create_task(self._at(tree))
 
     async def capture(self) -> Change:
         """The tree as it stands in the sandbox now, taken over the line; later acts on it keep this sandbox."""
@@ -93,6 +100,7 @@ class Workbench:
 
     async def attempts(self, phase: str) -> Attempts:
         """What was asked for since this was asked last: by set-up commands, and by all else in this `phase`."""
+        await self._leave_off()
         await self._note("")
         found, self._attempts = self._attempts, ()
         return Attempts(tuple(replace(each, phase=each.phase or phase) for each in found))
@@ -106,6 +114,23 @@ class Workbench:
 
     async def close(self) -> None:
         """End the sandbox; the next act makes another."""
+        await self._leave_off()
+        await self._end()
+
+    async def _leave_off(self) -> None:
+        """What was begun and no act has taken up is not wanted any more, nor what went wrong with it."""
+        coming, self._coming = self._coming, None
+        if coming is not None:
+            coming.cancel()
+            await asyncio.gather(coming, return_exceptions=True)
+
+    async def _ready(self, tree: TreeId) -> Sandbox:
+        coming, self._coming = self._coming, None
+        if coming is not None:
+            await coming
+        return await self._at(tree)
+
+    async def _end(self) -> None:
         await self._note("")
         sandbox, self._sandbox, self._tree, self._seen = self._sandbox, None, None, 0
         if sandbox is not None:
@@ -114,7 +139,7 @@ class Workbench:
     async def _at(self, tree: TreeId) -> Sandbox:
         if self._sandbox is not None and self._tree == tree:
             return self._sandbox
-        await self.close()
+        await self._end()
         await self._sandboxes.reap(self._settings.labels)
         name = snapshot_name(self._set_up(), await self._mirror.entries(tree), time.time())
         sandbox = await self._from_kept(name, tree) if name else None
@@ -131,17 +156,17 @@ class Workbench:
         if template is None:
             return None
         try:
-            self._sandbox = await self._create(template, self._settings.egress)
-            await settle(self._mirror, self._sandbox, tree)
+            sandbox = await self._own(template, self._settings.egress)
+            await settle(self._mirror, sandbox, tree)
         except (UserError, LineFault):  # it has gone meanwhile, or is damaged: what it saves is only time
-            await self.close()
+            await self._end()
             return None
-        return self._sandbox
+        return sandbox
 
     async def _from_nothing(self, tree: TreeId) -> Sandbox:
         settings = self._settings
         more = settings.setup_egress if settings.setup else ()
-        sandbox = self._sandbox = await self._create(settings.template, (*settings.egress, *more))
+        sandbox = await self._own(settings.template, (*settings.egress, *more))
         await populate(self._mirror, sandbox, tree)
         for command in settings.setup:
             result = await sandbox.run(command, timeout_seconds=settings.setup_timeout_seconds)
@@ -175,6 +200,18 @@ class Workbench:
         except Transient as failed:
             if isinstance(failed, SandboxLost):
                 raise
+
+    async def _own(self, template: str, egress: Sequence[str]) -> Sandbox:
+        """The bench's own. Once asked for it is waited for, wanted or not: nobody could end one whose name has not come."""
+        making = asyncio.ensure_future(self._create(template, egress))
+        try:
+            self._sandbox = await asyncio.shield(making)
+        except asyncio.CancelledError:
+            await asyncio.wait({making})
+            if not making.cancelled() and making.exception() is None:
+                self._sandbox = making.result()
+            raise
+        return self._sandbox
 
     async def _create(self, template: str, egress: Sequence[str]) -> Sandbox:
         settings = self._settings

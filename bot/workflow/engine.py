@@ -6,6 +6,7 @@ import logging
 import sqlite3
 import time
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,7 +19,7 @@ from bot.domain.ids import DeliveryId, TaskId
 from bot.domain.task import Ending, TaskSpec
 from bot.providers.forge.port import Forges
 from bot.providers.store.port import Delivery
-from bot.workflow import intake, missed, task, texts
+from bot.workflow import intake, missed, retention, task, texts
 from bot.workflow.arrivals import Arrivals
 from bot.workflow.conductor import SEGMENTS, DbosConductor, SegmentKind
 from bot.workflow.context import TaskContext
@@ -26,6 +27,7 @@ from bot.workflow.journal import ENDED, DbosJournal, TaskEnded
 from bot.workflow.queues import Queues
 from bot.workflow.reception import Reception
 from bot.workflow.records import Envelope
+from bot.workflow.retention import Forgotten
 from bot.workflow.services import Services
 from bot.workflow.values import Values
 
@@ -129,6 +131,10 @@ class Engine:
     async def recover_missed(self) -> int:
         """Ask GitHub for the deliveries that met nobody while nothing served; how many."""
         return await missed.recover(self._services.hook_log, self._services.deliveries)
+
+    async def forget(self, before: datetime) -> Forgotten:
+        """Forget what was over before then. Raises Transient when a database does not answer."""
+        return await retention.forget(before, self._services.deliveries, self._values)
 
     async def queues(self) -> tuple[QueueFigures, ...]:
         """What waits and works in the queues now. Raises Transient when the engine's database does not answer."""

@@ -27,7 +27,7 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 class Values:
-    """Packs and unpacks. `directory` holds the large values, made with the first; nothing in it is ever changed."""
+    """Packs and unpacks. `directory` holds the large values, made with the first; what is in one is never changed."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -40,7 +40,9 @@ class Values:
             return portable
         name = hashlib.sha256(text).hexdigest()
         path = self._directory / f"{name}.json"
-        if not path.exists():
+        try:
+            os.utime(path)  # named again: `forget` goes by this
+        except FileNotFoundError:
             self._directory.mkdir(parents=True, exist_ok=True)
             fresh = self._directory / f".{name}.{secrets.token_hex(4)}"
             with fresh.open("wb") as file:
@@ -49,6 +51,15 @@ class Values:
                 os.fsync(file.fileno())
             fresh.replace(path)
         return {_SPILLED: name}
+
+    def forget(self, before: float) -> int:
+        """Remove values that were last named before this time (seconds since 1970); how many."""
+        gone = 0
+        for path in self._directory.glob("*.json") if self._directory.exists() else ():
+            if path.stat().st_mtime < before:
+                path.unlink()
+                gone += 1
+        return gone
 
     def unpack(self, kind: type[T], packed: Any) -> T:
         """The value again, checked against its type. Raises ValueError when a stored value is damaged."""

@@ -42,6 +42,9 @@ NOWHERE = Matches(())
 class Idle:
     """A workbench and a browser where nothing ever changes and nothing is found: the loop is what is looked at."""
 
+    def begin(self, tree: TreeId) -> None:
+        return None
+
     def disturbed(self) -> None:
         return None
 

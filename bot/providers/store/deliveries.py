@@ -14,6 +14,9 @@ from bot.providers.store.port import Delivery
 from bot.providers.store.schema import DELIVERIES
 
 _NOTE_LENGTH = 2_000
+_EMPTIED_TOGETHER = 500
+"""Deliveries that come meanwhile wait no longer than this takes."""
+
 _NEW = insert(DELIVERIES)
 _DONE = (
     update(DELIVERIES)
@@ -98,11 +101,14 @@ class SqlDeliveries:
     async def purge(self, *, before: str) -> int:
         """Empty the bodies of finished deliveries received before this ISO time; how many. Their keys stay, against replay."""
         old = (
-            update(DELIVERIES)
+            select(DELIVERIES.c.seq)
             .where(DELIVERIES.c.finished.is_(True), DELIVERIES.c.received_at < before, DELIVERIES.c.body != b"")
-            .values(body=b"")
+            .limit(_EMPTIED_TOGETHER)
         )
-        return await self._database.write(lambda connection: connection.execute(old).rowcount)
+        emptying, gone = update(DELIVERIES).where(DELIVERIES.c.seq.in_(old)).values(body=b""), 0
+        while emptied := await self._database.write(lambda connection: connection.execute(emptying).rowcount):
+            gone += emptied
+        return gone
 
 
 def plain(text: str) -> str:

@@ -51,6 +51,9 @@ class Deliveries(Protocol):
         ...
 
     async def unfinished(self) -> tuple[DeliveryId, ...]: ...
+    async def purge(self, *, before: str) -> int:
+        """Empty the bodies of finished deliveries received before this ISO time; how many. They are refused as before."""
+        ...
 
 
 class Tasks(Protocol):

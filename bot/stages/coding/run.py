@@ -170,6 +170,7 @@ class _Worker:
         )
 
         async def act() -> Asked:
+            self.using.bench.begin(self.tree)  # it is made while the model thinks
             try:
                 return Asked(await self.using.model.send(request))
             except OverBudget as stop:
