@@ -1,6 +1,6 @@
 # Every target sets up what it needs; nothing has to be installed by hand.
 .DEFAULT_GOAL := help
-.PHONY: stories-apart stories-town beside-stories test-rules test-sandboxes test-attacks test-ordinary test-live fuzz-importer crash histories gate-histories help setup demo test check lint types architecture unit contracts test-tools attacks scenarios test-real serve bench-retrieval bench-generalisation bench-index bench-rebuilds bench-sandbox bench-custody bench-webhook bench-economy bench-overhead lock clean
+.PHONY: stories-apart stories-town beside-stories test-rules test-github test-attacks test-ordinary test-live fuzz-importer crash histories gate-histories help setup demo test check lint types architecture unit contracts test-tools attacks scenarios test-real serve bench-retrieval bench-generalisation bench-index bench-rebuilds bench-sandbox bench-custody bench-webhook bench-economy bench-overhead lock clean
 BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE  # stories start the product often: it should not be compiled each time
 PYTEST := $(BIN)/pytest -q -n 2 --dist loadfile
@@ -68,14 +68,14 @@ stories-town: setup test-tools
 	@$(PYTEST) -vv -n 0 tests/scenarios/town
 
 beside-stories:
-	@MAKEFLAGS="$(filter-out -j% --jobserver%,$(MAKEFLAGS))" $(MAKE) --no-print-directory --keep-going --output-sync=target -j 4 test-rules test-sandboxes test-attacks types
+	@MAKEFLAGS="$(filter-out -j% --jobserver%,$(MAKEFLAGS))" $(MAKE) --no-print-directory --keep-going --output-sync=target -j 4 test-rules test-github test-attacks types
 
 test-rules: setup test-tools
 	@$(BIN)/lint-imports --no-cache
-	@$(PYTEST) -n 0 $(filter-out tests/histories/,$(OTHERS)) --ignore-glob 'tests/contracts/test_sandbox_*'
+	@$(PYTEST) -n 0 $(filter-out tests/histories/,$(OTHERS)) --ignore-glob 'tests/contracts/test_sandbox_*' --ignore-glob 'tests/contracts/test_github_*'
 
-test-sandboxes: setup test-tools
-	@$(PYTEST) -n 0 tests/contracts/test_sandbox_*
+test-github: setup test-tools
+	@$(PYTEST) -n 0 tests/contracts/test_github_* tests/contracts/test_sandbox_*
 
 # With the tests elsewhere that are cases of the attack corpus, which this part reports on.
 test-attacks: setup test-tools

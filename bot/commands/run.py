@@ -47,6 +47,9 @@ class Request:
     as_json: bool = False
 
 
+_TRIES = 3
+
+
 class _Screen:
     """Everything for people; on standard error when a program reads standard output."""
 
@@ -143,19 +146,27 @@ async def _offer(context: LocalContext, screen: _Screen, request: Request, propo
     verdict = built.verified.verdict
     screen.show(f"\n{proposal.diff}\n{evidence(verdict)}\n- {cost_line(cost)}\n")
     screen.show(f"Tree: {verdict.tree}\nChange digest: {proposal.digest}")
-    typed = await screen.ask(f"Its first 12 characters commit this to {proposal.branch}; nothing leaves it: ")
-    approved = bool(HASH.fullmatch(typed)) and proposal.digest.startswith(typed)
+    approved = await _approved(screen, proposal)
     if approved:
         base = built.prepared.base
         await give_branch(context.mirror, request.clone, proposal.branch, proposal.commit, base=base)
         screen.show(f"Committed. git switch {proposal.branch}")
-    else:
-        screen.show(
-            "Nothing was committed." if not typed else "That is not this change's digest; nothing was committed."
-        )
     if request.as_json:
         request.announce(json.dumps(_told(context, proposal, cost, committed=approved)))
     return 0
+
+
+async def _approved(screen: _Screen, proposal: Proposal) -> bool:
+    """Whether the change's digest was typed. What was paid for is not lost by a slip of the fingers; an empty line leaves it."""
+    for _ in range(_TRIES):
+        typed = await screen.ask(f"Its first 12 characters commit this to {proposal.branch}; nothing leaves it: ")
+        if HASH.fullmatch(typed) and proposal.digest.startswith(typed):
+            return True
+        if not typed:
+            break
+        screen.show("That is not this change's digest.")
+    screen.show("Nothing was committed.")
+    return False
 
 
 def _told(context: LocalContext, proposal: Proposal, cost: Cost, *, committed: bool) -> dict[str, object]:

@@ -8,11 +8,12 @@ import json
 import secrets
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import structlog
 import uvicorn
@@ -86,13 +87,7 @@ async def running(settings: Settings) -> AsyncIterator[Serving]:
         door = stack.enter_context(_door(settings))
         application = await stack.enter_async_context(working(settings))
         url = await stack.enter_async_context(_listening(settings, application, door))
-        works = (
-            _attend(application.engine),
-            _sweep(application),
-            _recover_missed(application),
-            _forget(application, timedelta(days=settings.retention_days)),
-        )
-        for work in works:
+        for work in _chores(application.engine, timedelta(days=settings.retention_days)):
             stack.callback(asyncio.create_task(work).cancel)
         log.info("serving", url=url)
         yield Serving(url, application)
@@ -131,33 +126,29 @@ async def _attend(engine: Engine) -> None:
         log.error("a delivery was not looked at", exc_info=work.exception())
 
 
-async def _sweep(application: Application) -> None:
-    """Deliveries that were stored but not carried out (a crash in between) are queued again."""
-    while True:
-        await application.engine.sweep()
-        await asyncio.sleep(SWEEP_SECONDS)
+def _chores(engine: Engine, kept: timedelta) -> Iterator[Coroutine[Any, Any, None]]:
+    """What goes on beside the door: deliveries are looked at; those stored and not carried out (a crash in between) are queued again;
+    those that came while nothing served are asked for, since GitHub does not bring them by itself; what is long over is forgotten."""
+    yield _attend(engine)
+    yield _every(SWEEP_SECONDS, engine.sweep, "stored deliveries cannot be read; unfinished ones wait")
+    yield _every(MISSED_SECONDS, engine.recover_missed, "GitHub's delivery log cannot be read; missed deliveries wait")
+    yield _every(FORGET_SECONDS, lambda: _forget(engine, kept), "what is long over could not be forgotten")
 
 
-async def _recover_missed(application: Application) -> None:
-    """Deliveries that came while nothing served are asked for again; GitHub does not bring them by itself."""
+async def _every(seconds: float, act: Callable[[], Awaitable[object]], otherwise: str) -> None:
+    """Again and again. What cannot be done now is said in the log and tried at the next turn."""
     while True:
         try:
-            await application.engine.recover_missed()
+            await act()
         except (Transient, ForgeGone, ForgeRefused) as fault:
-            log.warning("GitHub's delivery log cannot be read; missed deliveries wait", reason=str(fault)[:300])
-        await asyncio.sleep(MISSED_SECONDS)
+            log.warning(otherwise, reason=str(fault)[:300])
+        await asyncio.sleep(seconds)
 
 
-async def _forget(application: Application, kept: timedelta) -> None:
-    """What is long over is forgotten, at the start and every day."""
-    while True:
-        try:
-            gone = await application.engine.forget(datetime.now(UTC) - kept)
-            if gone != Forgotten(0, 0, 0):
-                log.info("forgotten", bodies=gone.bodies, workflows=gone.workflows, values=gone.values)
-        except Transient as fault:
-            log.warning("what is long over could not be forgotten; tomorrow again", reason=str(fault)[:300])
-        await asyncio.sleep(FORGET_SECONDS)
+async def _forget(engine: Engine, kept: timedelta) -> None:
+    gone = await engine.forget(datetime.now(UTC) - kept)
+    if gone != Forgotten(0, 0, 0):
+        log.info("forgotten", bodies=gone.bodies, workflows=gone.workflows, values=gone.values)
 
 
 def _door(settings: Settings) -> socket.socket:

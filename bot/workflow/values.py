@@ -54,12 +54,10 @@ class Values:
 
     def forget(self, before: float) -> int:
         """Remove values that were last named before this time (seconds since 1970); how many."""
-        gone = 0
-        for path in self._directory.glob("*.json") if self._directory.exists() else ():
-            if path.stat().st_mtime < before:
-                path.unlink()
-                gone += 1
-        return gone
+        old = [path for path in self._directory.glob("*.json") if path.stat().st_mtime < before]
+        for path in old:
+            path.unlink(missing_ok=True)
+        return len(old)
 
     def unpack(self, kind: type[T], packed: Any) -> T:
         """The value again, checked against its type. Raises ValueError when a stored value is damaged."""
