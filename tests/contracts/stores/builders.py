@@ -7,6 +7,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from dbos import DBOS, DBOSPortableJSONSerializer
+
 from bot.domain.action import StartTask
 from bot.domain.event import Actor, Subject
 from bot.domain.ids import (
@@ -30,6 +32,19 @@ from bot.providers.store.sql import Store
 
 BUDGET = MicroUsd(500_000)
 ANA = Actor(UserId(7), "ana", is_bot=False)
+
+
+def configure(url: str) -> None:
+    """A durable engine on this database; workflows are registered next, and then it is launched."""
+    DBOS(
+        config={
+            "name": "test",
+            "system_database_url": url,
+            "serializer": DBOSPortableJSONSerializer(),
+            "log_level": "WARNING",
+            "notification_listener_polling_interval_sec": 0.05,
+        }
+    )
 
 
 def subject(number: int = 5, repository: int = 1) -> Subject:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from dbos import DBOS, DBOSPortableJSONSerializer, SetWorkflowID
+from dbos import DBOS, SetWorkflowID
 
 from bot.domain.action import Command, CommandMessage, Verb
 from bot.domain.decision import Decision
@@ -29,7 +29,7 @@ from bot.workflow.outcomes import Kind, Said
 from bot.workflow.queues import Queues
 from bot.workflow.records import Envelope
 from bot.workflow.values import INLINE_BYTES, Values
-from tests.contracts.stores.builders import ANA
+from tests.contracts.stores.builders import ANA, configure
 
 T = TypeVar("T")
 TASK = TaskId("task:1:5:1")
@@ -59,15 +59,7 @@ async def refuses() -> Decision:
 @asynccontextmanager
 async def engine(url: str, values: Values) -> AsyncIterator[None]:
     """A launched engine whose tasks have one segment and wait for one message."""
-    DBOS(
-        config={
-            "name": "test",
-            "system_database_url": url,
-            "serializer": DBOSPortableJSONSerializer(),
-            "log_level": "WARNING",
-            "notification_listener_polling_interval_sec": 0.05,
-        }
-    )
+    configure(url)
 
     @DBOS.workflow(name="segment")
     async def segment() -> None:

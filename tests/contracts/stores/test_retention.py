@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from dbos import DBOS, DBOSPortableJSONSerializer, SetWorkflowID, WorkflowHandleAsync
+from dbos import DBOS, SetWorkflowID, WorkflowHandleAsync
 
 from bot.domain.ids import DeliveryId
 from bot.providers.store.port import Delivery
@@ -19,6 +19,7 @@ from bot.providers.store.sql import Store
 from bot.workflow.journal import DbosJournal
 from bot.workflow.retention import Forgotten, forget
 from bot.workflow.values import INLINE_BYTES, Values
+from tests.contracts.stores.builders import configure
 
 OVER, LIVE = "task:1:1:1", "task:1:2:1"
 LATER = datetime.now(UTC) + timedelta(days=1)
@@ -37,15 +38,7 @@ def large(text: str) -> Callable[[], Awaitable[str]]:
 @asynccontextmanager
 async def engine(url: str, values: Values) -> AsyncIterator[None]:
     """Two tasks, each started by a route: one is over, one waits for a message."""
-    DBOS(
-        config={
-            "name": "test",
-            "system_database_url": url,
-            "serializer": DBOSPortableJSONSerializer(),
-            "log_level": "WARNING",
-            "notification_listener_polling_interval_sec": 0.05,
-        }
-    )
+    configure(url)
 
     @DBOS.workflow(name="segment")
     async def segment(name: str) -> None:
