@@ -71,6 +71,7 @@ async def ran(clone: Path, home: Path, answer: Callable[[str], str], *options: s
             screen += data.decode()
             if re.search(r"(leaves it|to stop): $", screen):
                 process.stdin.write(f"{answer(screen)}\n".encode())
+        process.stdin.close()
         line = (await process.stdout.read()).decode()
         return Outcome(await process.wait(), json.loads(line), screen)
 
