@@ -99,7 +99,7 @@ postgresql() {
     || install_packages "the tests run stories on PostgreSQL too" postgresql
 }
 
-# The installer, in an environment of its own. It takes the registry that pip is configured with.
+# The installer, in an environment of its own. It takes the registry that pip is configured with, and as pip does, this machine's authorities.
 installer() {
   local lock=requirements/bootstrap.txt configured
   uv=.venv-setup/bin/uv
@@ -108,6 +108,7 @@ installer() {
     .venv-setup/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r "$lock"
     cp "$lock" .venv-setup/.locked
   fi
+  export UV_SYSTEM_CERTS="${UV_SYSTEM_CERTS:-true}"
   configured=$(.venv-setup/bin/python -m pip config get global.index-url 2>/dev/null || true)
   configured=${PIP_INDEX_URL:-$configured}
   if [ -n "$configured" ] && [ -z "${UV_DEFAULT_INDEX:-}${UV_INDEX_URL:-}" ]; then

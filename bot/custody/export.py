@@ -6,15 +6,12 @@ import asyncio
 import json
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
-from importlib.resources import files
-from io import BytesIO
-from zipfile import ZipFile, ZipInfo
 
 from bot.custody.faults import DamagedResult, OverLimit, TreeMismatch
 from bot.custody.git import GitError
 from bot.custody.grammar import check_base_paths
 from bot.custody.mirror import Mirror
+from bot.custody.script import script
 from bot.domain.change import FileMode, TreeEntry
 from bot.domain.ids import BlobId, TreeId, is_full_object_id
 from bot.providers.sandbox.port import HOME, WORK, CommandResult, Sandbox
@@ -26,8 +23,7 @@ MAX_TREE_BYTES = 1 << 30
 MAX_TREE_FILES = 200_000
 PART_BYTES = 8 << 20
 _SETTLING_ROUNDS = 2
-_SCRIPT = f"{STATE}/inside.pyz"
-_MAIN = "import sys\nfrom bot.custody.inside.main import main\nsys.exit(main())\n"
+_SCRIPT = f"{STATE}/inside.py"
 
 
 async def populate(mirror: Mirror, sandbox: Sandbox, tree: TreeId) -> None:
@@ -119,9 +115,8 @@ async def give_listing(mirror: Mirror, sandbox: Sandbox, tree: TreeId) -> None:
 async def ask_inside(sandbox: Sandbox, act: str, tree: TreeId, **options: str | int) -> CommandResult:
     """Run the script, fresh from our own text, in the sandbox."""
     await sandbox.write(_SCRIPT, script())
-    asked = {"work": WORK, "state": STATE, "tree": tree, **options}
-    words = [word for name, value in asked.items() for word in (f"--{name.replace('_', '-')}", str(value))]
-    command = shlex.join(["python3", "-I", _SCRIPT, act, *words])
+    words = [word for name, value in {"tree": tree, **options}.items() for word in (name, str(value))]
+    command = shlex.join(["python3", "-I", "-S", _SCRIPT, act, WORK, STATE, *words])
     return await sandbox.run(command, timeout_seconds=300, cwd=HOME, output_bytes=20_000)
 
 
@@ -144,18 +139,3 @@ def answer(result: CommandResult) -> dict[str, object]:
     if not isinstance(said, dict):
         raise DamagedResult("script_failed", detail=ascii(result.stdout[-200:]))
     return said
-
-
-@cache
-def script() -> bytes:
-    """The room `inside` as one file that `python3 -I` runs; the same bytes every time."""
-    out = BytesIO()
-    room = files("bot.custody.inside")
-    sources = sorted((part.name, part.read_text("utf-8")) for part in room.iterdir() if part.name.endswith(".py"))
-    with ZipFile(out, "w") as archive:
-        for name in ("bot/__init__.py", "bot/custody/__init__.py"):
-            archive.writestr(ZipInfo(name), "")
-        archive.writestr(ZipInfo("__main__.py"), _MAIN)
-        for name, text in sources:
-            archive.writestr(ZipInfo(f"bot/custody/inside/{name}"), text)
-    return out.getvalue()

@@ -1,4 +1,5 @@
 """The other end of the line: runs inside the sandbox, standard library only, and nothing it says is believed.
 
-`export.script` packs this room into one file for `python3 -I`. It must run on whatever Python 3.8 or newer stands there.
+`custody/script.py` packs this room into one file, which is run again for each act: what it imports is what most acts cost. It must run
+on whatever Python 3.8 or newer stands there.
 """

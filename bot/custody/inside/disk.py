@@ -1,17 +1,22 @@
 """What stands on disk, as git would name it."""
 
 # Paths are bytes here, as git has them; pathlib has no bytes.
-# ruff: noqa: PTH105, PTH115, PTH123
+# ruff: noqa: PTH105, PTH113, PTH115, PTH123
 
 from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import stat
 import subprocess
 import time
-import typing
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Node = dict[bytes, Any]
+    Leaves = dict[bytes, tuple[bytes, str]]
 
 RACY_NS = 50_000_000
 LINK, POINTER = b"120000", b"160000"
@@ -32,8 +37,16 @@ FAST = (
     "-c",
     "core.hooksPath=/dev/null",
 )
-Node = typing.Dict[bytes, typing.Any]  # noqa: UP006 - evaluated by whatever python3 the sandbox has
-Leaves = typing.Dict[bytes, typing.Tuple[bytes, str]]  # noqa: UP006
+
+
+class Order:
+    """What is asked: the tree, how many parts of contents were uploaded, the mark of the answer, the most that may cross."""
+
+    def __init__(self, tree: str, parts: str = "0", nonce: str = "", max_bytes: str = "67108864") -> None:
+        self.tree = tree
+        self.parts = int(parts)
+        self.nonce = nonce
+        self.max_bytes = int(max_bytes)
 
 
 class Stop(Exception):  # noqa: N818 - how this script ends early
@@ -93,7 +106,8 @@ class Place:
     def __init__(self, work: str, state: str) -> None:
         self.work = os.fsencode(work)
         self.state = state
-        self.git = shutil.which("git", path=GIT_ENV["PATH"])
+        places = (f"{directory}/git" for directory in GIT_ENV["PATH"].split(":") if directory)
+        self.git = next((path for path in places if os.path.isfile(path) and os.access(path, os.X_OK)), None)
 
     def own(self, name: str) -> str:
         return f"{self.state}/{name}"

@@ -5,16 +5,20 @@
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import os
-import shutil
 import struct
-import subprocess
-import typing
 import zlib
 
-from bot.custody.inside.disk import LINK, POINTER, Disk, Leaves, Place, Stop, finish, parse_listing, tree_id
+from bot.custody.inside.disk import LINK, POINTER, Disk, Order, Place, Stop, finish, parse_listing, tree_id
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Iterator
+    from typing import BinaryIO
+
+    from bot.custody.inside.disk import Leaves
 
 JUNK = (
     "__pycache__/ *.py[co] .pytest_cache/ .mypy_cache/ .ruff_cache/ .hypothesis/ .tox/ .nox/ .venv/ venv/ .eggs/ "
@@ -24,11 +28,18 @@ ROOT_JUNK = (b"build", b"dist", b"target")
 WHO = {"NAME": "sandbox", "EMAIL": "sandbox@invalid", "DATE": "@0 +0000"}
 
 
+def remove_directory(path: bytes | str, *, whole: bool = True) -> None:
+    """With all that is in it, links as links; not `whole`: as far as it can be."""
+    import shutil  # noqa: PLC0415 - takes longer to load than most trees to be put there
+
+    shutil.rmtree(path, ignore_errors=not whole)
+
+
 def empty(directory: bytes) -> None:
     with os.scandir(directory) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
-                shutil.rmtree(entry.path)
+                remove_directory(entry.path)
             else:
                 os.unlink(entry.path)
 
@@ -46,7 +57,7 @@ def put(path: bytes, mode: bytes, data: bytes) -> None:
         os.close(handle)
 
 
-def batches(place: Place, parts: int) -> typing.Iterator[tuple[str, bytes]]:
+def batches(place: Place, parts: int) -> Iterator[tuple[str, bytes]]:
     """(id, content) from the uploaded `cat-file --batch` parts, each removed when it is read."""
     for number in range(parts):
         data = place.read(f"part-{number}")
@@ -65,7 +76,7 @@ class Pack:
     def __init__(self, place: Place, count: int, name: str = "incoming") -> None:
         self.place = place
         self.path = place.at(b".git/objects/pack/" + name.encode() + b".pack")
-        self.file: typing.BinaryIO | None = None
+        self.file: BinaryIO | None = None
         self.indexing: subprocess.Popen[bytes] | None = None
         self.sum = hashlib.sha1()  # noqa: S324 - git's own trailer
         if place.run_git("init", "-q") is not None:
@@ -155,18 +166,19 @@ def start_git(place: Place, listing: bytes, files: Leaves) -> None:
         config.write("[user]\n\tname = sandbox\n\temail = sandbox@invalid\n[gc]\n\tauto = 0\n")
 
 
-def populate(place: Place, args: argparse.Namespace) -> dict[str, object]:
+def populate(place: Place, order: Order) -> dict[str, object]:
     os.makedirs(place.work, exist_ok=True)
     empty(place.work)
-    shutil.rmtree(place.own("git"), ignore_errors=True)
-    listing = place.read(f"listing-{args.tree}")
+    if os.path.lexists(place.own("git")):
+        remove_directory(place.own("git"), whole=False)
+    listing = place.read(f"listing-{order.tree}")
     files = parse_listing(listing)
-    pack = unpack(place, files, args.parts)
+    pack = unpack(place, files, order.parts)
     os.chdir(place.work)
     disk = Disk({})
     found = disk.known(files)
     pack.finish()
     start_git(place, listing, files)
     place.save("cache", b"\0".join(disk.fresh))
-    place.save("tree", args.tree.encode())
+    place.save("tree", order.tree.encode())
     return {"tree": tree_id(found), "files": len(found)}

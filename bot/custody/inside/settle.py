@@ -5,14 +5,16 @@
 
 from __future__ import annotations
 
-import argparse
 import os
-import shutil
 import stat
 import time
 
-from bot.custody.inside.disk import POINTER, Disk, Leaves, Place, parse_listing, tree_id
-from bot.custody.inside.fill import Pack, batches, put, start_git
+from bot.custody.inside.disk import POINTER, Disk, Order, Place, parse_listing, tree_id
+from bot.custody.inside.fill import Pack, batches, put, remove_directory, start_git
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from bot.custody.inside.disk import Leaves
 
 
 def kind(path: bytes) -> int:
@@ -27,7 +29,7 @@ def remove(path: bytes) -> None:
     """Whatever is there; a link is removed, not what it leads to."""
     found = kind(path)
     if found == stat.S_IFDIR:
-        shutil.rmtree(path)
+        remove_directory(path)
     elif found:
         os.unlink(path)
 
@@ -96,22 +98,22 @@ def look(files: Leaves) -> tuple[Disk, Leaves, set[bytes]]:
     return disk, found, {path for path, leaf in files.items() if found.get(path) != leaf}
 
 
-def settle(place: Place, args: argparse.Namespace) -> dict[str, object]:
+def settle(place: Place, order: Order) -> dict[str, object]:
     """Tell what then stands there, and in the file `wanted` the ids of what is still missing, to be called again with them."""
-    listing = place.read(f"listing-{args.tree}")
+    listing = place.read(f"listing-{order.tree}")
     files = parse_listing(listing)
     os.makedirs(place.work, exist_ok=True)
     os.chdir(place.work)
     remove_old(place, files)
-    if args.parts:
-        write(place, files, args.parts)
+    if order.parts:
+        write(place, files, order.parts)
     disk, found, wrong = look(files)
     if not wrong:
         for path in (path for path, leaf in files.items() if leaf[0] == POINTER):
             make_directory(path)
-        if stood_here(place) != args.tree:
+        if stood_here(place) != order.tree:
             _start_git_again(place, listing, files)
-        place.save("tree", args.tree.encode())
+        place.save("tree", order.tree.encode())
     place.save("cache", b"\0".join(disk.fresh))
     place.save("wanted", "\n".join(sorted({files[path][1] for path in wrong})).encode())
     return {"tree": tree_id(found), "files": len(found), "wrong": len(wrong)}

@@ -5,15 +5,19 @@
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import os
 import struct
-import subprocess
-import typing
 
-from bot.custody.inside.disk import Disk, Leaves, Place, Stop, content, finish, object_id, parse_listing, tree_id
+from bot.custody.inside.disk import Disk, Order, Place, Stop, content, finish, object_id, parse_listing, tree_id
 from bot.custody.inside.fill import JUNK
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Iterator
+
+    from bot.custody.inside.disk import Leaves
 
 MAGIC = b"pullwright-capture-v1\n"
 
@@ -44,7 +48,7 @@ def new_paths(place: Place, listing: list[subprocess.Popen[bytes] | None]) -> se
     return set((there + (added or b"")).split(b"\0")) - {b""}
 
 
-def walk(work: bytes) -> typing.Iterator[bytes]:
+def walk(work: bytes) -> Iterator[bytes]:
     junk = JUNK.encode().replace(b"/", b"").split()
     names = {pattern for pattern in junk if not pattern.startswith(b"*")} | {b".git"}
     endings = (*(pattern[1:] for pattern in junk if pattern.startswith(b"*")), b".pyc", b".pyo")
@@ -57,9 +61,9 @@ def walk(work: bytes) -> typing.Iterator[bytes]:
                 yield os.path.relpath(folder + b"/" + name, work)
 
 
-def capture(place: Place, args: argparse.Namespace) -> dict[str, object]:
+def capture(place: Place, order: Order) -> dict[str, object]:
     try:
-        base = parse_listing(place.read(f"listing-{args.tree}"))
+        base = parse_listing(place.read(f"listing-{order.tree}"))
     except OSError:
         raise Stop(3, rule="no_listing") from None
     os.makedirs(place.work, exist_ok=True)
@@ -68,14 +72,14 @@ def capture(place: Place, args: argparse.Namespace) -> dict[str, object]:
     disk = Disk(load_cache(place))
     files = disk.known(base)
     for path in new_paths(place, listing) - base.keys():
-        found = (b"nested", "") if path.endswith(b"/") else disk.look(path, args.max_bytes)
+        found = (b"nested", "") if path.endswith(b"/") else disk.look(path, order.max_bytes)
         if found is not None:
             files[path] = found
     changed = {path: leaf for path, leaf in files.items() if base.get(path) != leaf}
     removed = sorted(base.keys() - files.keys())
-    body = records(changed, removed, args)
+    body = records(changed, removed, order)
     files.update(changed)
-    tree = args.tree
+    tree = order.tree
     if changed or removed:
         tree = tree_id(files) if all(identifier for _, identifier in changed.values()) else "0" * 40
     body += b"E" + struct.pack(">II", len(changed), len(removed)) + tree.encode()
@@ -84,16 +88,16 @@ def capture(place: Place, args: argparse.Namespace) -> dict[str, object]:
     return {"tree": tree, "put": len(changed), "removed": len(removed), "bytes": len(body)}
 
 
-def records(changed: Leaves, removed: list[bytes], args: argparse.Namespace) -> bytes:
+def records(changed: Leaves, removed: list[bytes], order: Order) -> bytes:
     """The result's records. `changed` is brought up to what was read here, should a file have moved on meanwhile."""
-    out = [MAGIC, args.nonce.encode(), b"\n", args.tree.encode(), b"\n"]
+    out = [MAGIC, order.nonce.encode(), b"\n", order.tree.encode(), b"\n"]
     total = 0
     for path in sorted(changed):
         mode, _ = changed[path]
         data = b"" if mode == b"nested" else content(path, mode)
         changed[path] = (mode, object_id(b"blob", data)) if mode != b"nested" else (mode, "")
         total += len(data)
-        if total > args.max_bytes:
+        if total > order.max_bytes:
             raise Stop(4, rule="total_size", path=os.fsdecode(path))
         fields = struct.pack(">HIQ", len(mode), len(path), len(data))
         out += [b"P", fields, mode, changed[path][1].rjust(40, "0").encode(), path, data]

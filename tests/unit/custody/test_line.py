@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from bot.custody import export
 from bot.custody.faults import DamagedResult, ForbiddenPath, OverLimit, TreeMismatch
 from bot.custody.importer import capture, populate
 from bot.custody.mirror import Mirror
 from bot.custody.result import Limits
+from bot.custody.script import script
 from bot.domain.change import Change
 from bot.domain.ids import CommitId, RepositoryId, TreeId
 from bot.providers.sandbox.port import CommandResult
@@ -360,6 +363,22 @@ async def _copy(mirror: Mirror, clone: Clone, tree: str) -> None:
 
 
 def test_the_script_is_the_same_bytes_every_time() -> None:
-    first = export.script()
-    export.script.cache_clear()
-    assert export.script() == first
+    first = script()
+    script.cache_clear()
+    assert script() == first
+
+
+def test_a_python_of_another_version_compiles_the_script_itself(tmp_path: Path) -> None:
+    def run(**spoiled: str) -> int:
+        file = tmp_path / "script.py"
+        text = script().decode()
+        for name, value in spoiled.items():
+            text = re.sub(rf"^{name} = .*$", f"{name} = {value}", text, flags=re.MULTILINE)
+        file.write_text(text, "utf-8")
+        words = ["capture", str(tmp_path), str(tmp_path), "tree", "a" * 40]
+        return subprocess.run(
+            [sys.executable, "-I", "-S", str(file), *words], capture_output=True, check=False
+        ).returncode
+
+    assert run() == run(MAGIC="b'other'") == run(MAGIC="b'other'", COMPILED="{}") == 3
+    assert run(COMPILED="{}") == 1
