@@ -128,15 +128,15 @@ class World:
     # waiting
 
     async def until(self, what: str, probe: Callable[[], Awaitable[T | None]], patience: float = PATIENCE) -> T:
-        """Poll until the probe gives something."""
-        deadline = time.monotonic() + patience
-        while time.monotonic() < deadline:
+        """Poll until the probe gives something, ever less often: each look costs the processor that the product needs."""
+        begun = time.monotonic()
+        while (waited := time.monotonic() - begun) < patience:
             found = await probe()
             if found is not None:
                 return found
             if self.process is not None and self.process.returncode not in {None, -9}:
                 raise NeverHappenedError(f"the product ended while waiting for {what}:\n{self.log()}")
-            await asyncio.sleep(0.3)
+            await asyncio.sleep(min(1.0, 0.15 + waited / 20))
         raise NeverHappenedError(f"{what} never happened\n{await self.said()}\n{self.log()}")
 
     async def said(self) -> str:

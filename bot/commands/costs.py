@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from bot.domain.errors import UserError
+from bot.commands.naming import find, unknown
 from bot.domain.money import MicroUsd, dollars, show
 from bot.domain.spending import Usage
 from bot.providers.llm.pricing import PriceBook, cost
@@ -32,12 +32,12 @@ class CallCost:
 
 
 async def costs(settings: Settings, task: str | None, limit: int) -> tuple[CallCost, ...]:
-    """Every attempt of one task, or of the newest tasks. Raises UserError for a task that is not there."""
-    found = [] if settings.untouched() else await _rows(settings, task, limit)
-    if task is not None and not any(rows for _, rows in found):
-        raise UserError(
-            f"The ledger knows nothing of {task}.", "`pullwright costs` without a task lists the newest ones."
-        )
+    """Every attempt of one task (as `naming.find` takes its name), or of the newest tasks. Raises UserError for one that is not there."""
+    if settings.untouched():
+        if task is not None:
+            raise unknown(task, ())
+        return ()
+    found = await _rows(settings, task, limit)
     return tuple(of_row(name, row) for name, rows in found for row in rows)
 
 
@@ -55,7 +55,10 @@ async def of_summaries(settings: Settings) -> tuple[Account, ...]:
 async def _rows(settings: Settings, task: str | None, limit: int) -> list[tuple[str, tuple[LedgerRow, ...]]]:
     store = open_store(settings.database())
     try:
-        names = [task] if task is not None else [record.spec.id for record in await store.tasks.listing(limit)]
+        if task is not None:
+            names = [(await find(store, task))[0]]
+        else:
+            names = [record.spec.id for record in await store.tasks.listing(limit)]
         return [(name, await store.ledger.rows(name)) for name in names]
     finally:
         store.close()

@@ -19,9 +19,16 @@ _TRACED = (
     "deliveries, earlier, missing; without TASK only tasks."
 )
 
+_Task = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="TASK", help="A task's id, the beginning of one, or OWNER/REPO#NUMBER; default the newest tasks."
+    ),
+]
+
 
 def costs(
-    task: Annotated[str | None, typer.Argument(metavar="TASK", help="A task's id; default the newest tasks.")] = None,
+    task: _Task = None,
     limit: Annotated[int, typer.Option(help="How many tasks.", min=1, max=1000)] = 20,
     vendors: Annotated[bool, typer.Option("--vendors", help="Price the same tokens on other vendors' terms.")] = False,
     as_json: Json = False,
@@ -37,12 +44,7 @@ def costs(
 
 
 def trace(
-    task: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="TASK", help="A task's id, the beginning of one, or OWNER/REPO#NUMBER; default the newest tasks."
-        ),
-    ] = None,
+    task: _Task = None,
     limit: Annotated[int, typer.Option(help="How many tasks, without TASK.", min=1, max=1000)] = 20,
     as_json: Annotated[bool, typer.Option("--json", help=_TRACED)] = False,
 ) -> None:

@@ -8,7 +8,7 @@ import json
 import secrets
 import signal
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -36,6 +36,7 @@ from bot.workflow.retention import Forgotten
 
 log = structlog.get_logger()
 
+REST_SECONDS = 1.0
 SWEEP_SECONDS = 60.0
 MISSED_SECONDS = 300.0
 FORGET_SECONDS = 86_400.0
@@ -115,33 +116,28 @@ async def sandboxes(settings: Settings) -> AsyncIterator[SandboxEndpoint]:
         raise UserError(str(refusal)) from refusal
 
 
-async def _attend(engine: Engine) -> None:
-    """The desk stays open: a fault there is reported, and the sweep brings back what it left."""
-    while True:
-        work = asyncio.create_task(engine.attend())
-        try:
-            await asyncio.wait({work})
-        finally:
-            work.cancel()
-        log.error("a delivery was not looked at", exc_info=work.exception())
-
-
 def _chores(engine: Engine, kept: timedelta) -> Iterator[Coroutine[Any, Any, None]]:
     """What goes on beside the door: deliveries are looked at; those stored and not carried out (a crash in between) are queued again;
     those that came while nothing served are asked for, since GitHub does not bring them by itself; what is long over is forgotten."""
-    yield _attend(engine)
+    yield _every(REST_SECONDS, engine.attend, "a delivery was not looked at; the sweep brings it back")
     yield _every(SWEEP_SECONDS, engine.sweep, "stored deliveries cannot be read; unfinished ones wait")
     yield _every(MISSED_SECONDS, engine.recover_missed, "GitHub's delivery log cannot be read; missed deliveries wait")
     yield _every(FORGET_SECONDS, lambda: _forget(engine, kept), "what is long over could not be forgotten")
 
 
-async def _every(seconds: float, act: Callable[[], Awaitable[object]], otherwise: str) -> None:
-    """Again and again. What cannot be done now is said in the log and tried at the next turn."""
+async def _every(seconds: float, act: Callable[[], Coroutine[Any, Any, object]], otherwise: str) -> None:
+    """Again and again. What cannot be done now is said in the log and tried at the next turn; so is a fault of ours, in full."""
     while True:
+        work = asyncio.create_task(act())
         try:
-            await act()
-        except (Transient, ForgeGone, ForgeRefused) as fault:
+            await asyncio.wait({work})
+        finally:
+            work.cancel()
+        fault = work.exception()
+        if isinstance(fault, (Transient, ForgeGone, ForgeRefused)):
             log.warning(otherwise, reason=str(fault)[:300])
+        elif fault is not None:
+            log.error(otherwise, exc_info=fault)
         await asyncio.sleep(seconds)
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from bot.commands.costs import CallCost, of_row
-from bot.domain.errors import Transient, UserError
+from bot.commands.naming import find, unknown
+from bot.domain.errors import Transient
 from bot.domain.ids import TaskId
 from bot.domain.money import ZERO, MicroUsd, dollars
 from bot.domain.pull import Approval
@@ -22,9 +22,6 @@ from bot.providers.store.sql import Store, reading
 from bot.settings import Settings
 from bot.workflow.history import Act, History, Segment, recorded
 
-_SUBJECT = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)#(?P<number>\d{1,18})")
-_NAMED = 5
-"""So many tasks are named to somebody who meant one."""
 _BEFORE = timedelta(minutes=15)
 """A delivery may wait so long before its task is started."""
 
@@ -79,11 +76,11 @@ async def trace(settings: Settings, name: str) -> Trace:
     Raises UserError that says what there is when it is none or several.
     """
     if settings.untouched():
-        raise _unknown(name, ())
+        raise unknown(name, ())
     with reading(settings.database()) as store:
         if store is None:
-            raise _unknown(name, ())
-        task, record, earlier = await _find(store, name)
+            raise unknown(name, ())
+        task, record, earlier = await find(store, name)
         rows = await store.ledger.rows(task)
         history, missing = await _history(settings, TaskId(task)) if record is not None else (None, _LOCAL)
         return Trace(
@@ -123,51 +120,6 @@ async def _deliveries(store: Store, task: TaskId, history: History | None) -> tu
     since = datetime.fromtimestamp(history.began / 1000, UTC) - _BEFORE
     until = datetime.fromtimestamp(history.ended / 1000, UTC) if history.ended is not None else datetime.now(UTC)
     return await store.deliveries.about(task, since=since.isoformat(), until=until.isoformat())
-
-
-async def _find(store: Store, name: str) -> tuple[str, TaskRecord | None, tuple[str, ...]]:
-    subject = _SUBJECT.fullmatch(name)
-    if subject is not None:
-        found = [
-            record
-            for record in await store.tasks.numbered(int(subject["number"]))
-            if record.spec.subject.repository.full_name.lower() == subject["name"].lower()
-        ]
-        if not found:
-            raise _unknown(name, await store.tasks.listing(_NAMED))
-        return found[0].spec.id, found[0], tuple(record.spec.id for record in found[1:])
-    exact = await store.tasks.get(TaskId(name))
-    if exact is not None:
-        return name, exact, ()
-    begun = await store.tasks.beginning(name, _NAMED) if name else ()
-    local = tuple(task for task in await store.ledger.tasks(name, _NAMED) if task.startswith("run:")) if name else ()
-    if name in local:
-        return name, None, ()
-    several = (*(record.spec.id for record in begun), *local)
-    if not several:
-        raise _unknown(name, await store.tasks.listing(_NAMED))
-    if len(several) > 1:
-        raise UserError(
-            f"Several tasks begin with {_inert(name)}: {', '.join(several[:_NAMED])}"
-            + (" and more." if len(several) >= _NAMED else "."),
-            "Give more of the id.",
-        )
-    return several[0], begun[0] if begun else None, ()
-
-
-def _unknown(name: str, there: Sequence[TaskRecord]) -> UserError:
-    """One sentence: what was asked for, and what there is."""
-    if not there:
-        return UserError(f"There is no task {_inert(name)}: nothing was worked here yet.")
-    named = ", ".join(
-        f"{record.spec.id} ({record.spec.subject.repository.full_name}#{record.spec.subject.number})"
-        for record in there
-    )
-    return UserError(f"There is no task {_inert(name)}; the newest are {named}.", "`pullwright trace` lists them.")
-
-
-def _inert(name: str) -> str:
-    return repr(name)[1:-1] if not name.isprintable() else name or "without a name"
 
 
 def as_json(one: Trace, clean: Mask) -> str:

@@ -12,6 +12,7 @@ from bot.providers.llm.pricing import PriceBook
 from bot.providers.store.port import Sending
 from bot.providers.store.sql import open_store
 from bot.settings import Settings
+from tests.contracts.stores.builders import BUDGET, attempt, started
 
 
 def call(task: str = "task:1:1:1", *, settled: bool = True, cost: int = 1000) -> CallCost:
@@ -23,9 +24,23 @@ def call(task: str = "task:1:1:1", *, settled: bool = True, cost: int = 1000) ->
 async def test_before_the_first_task_nothing_was_spent_and_nothing_is_made(tmp_path: Path):
     settings = Settings(home=tmp_path / "never used", database_url="")
     assert await costs(settings, None, 20) == ()
-    with pytest.raises(UserError, match="knows nothing of task:1"):
+    with pytest.raises(UserError, match="no task task:1"):
         await costs(settings, "task:1", 20)
     assert not settings.home.exists()
+
+
+async def test_a_task_is_named_as_for_its_trace(tmp_path: Path):
+    settings = Settings(home=tmp_path, database_url="")
+    store = open_store(settings.database())
+    task = await started(store)
+    assert await store.ledger.open(attempt(task=task), budget=BUDGET)
+    other = await started(store, trigger="comment:2", number=6)
+    store.close()
+    for name in (task, "acme/shop#5"):
+        assert [one.task for one in await costs(settings, name, 20)] == [task]
+    assert await costs(settings, other, 20) == ()
+    with pytest.raises(UserError, match="Several tasks begin with task:1"):
+        await costs(settings, "task:1", 20)
 
 
 async def test_summaries_are_told_by_repository(tmp_path: Path):
