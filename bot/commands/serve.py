@@ -10,16 +10,16 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import structlog
-import uvicorn
 
 from bot.domain.errors import Transient, UserError
 from bot.domain.money import from_dollars
+from bot.providers.forge.addresses import pages_of
 from bot.providers.forge.port import ForgeGone, ForgeRefused
 from bot.sandboxd.errors import IsolationUnavailable
 from bot.sandboxd.serve import Config as SandboxConfig
@@ -30,6 +30,7 @@ from bot.web.app import WebSettings
 from bot.web.app import build as build_web
 from bot.web.metrics import Sources
 from bot.web.onboarding import Repositories
+from bot.web.serving import bound, listening
 from bot.wiring import Application, SandboxEndpoint, build
 from bot.workflow.engine import Engine
 from bot.workflow.retention import Forgotten
@@ -149,17 +150,11 @@ async def _forget(engine: Engine, kept: timedelta) -> None:
 
 def _door(settings: Settings) -> socket.socket:
     """The socket to listen on, taken before anything is started. Raises UserError when it cannot be had."""
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    # The protocol is named because asyncio sets TCP_NODELAY only then.
-    door = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        door.bind((settings.host, settings.port))
+        return bound(settings.host, settings.port)
     except OSError as error:
-        door.close()
         told = f"Cannot listen on {settings.host}:{settings.port}: {error.strerror}."
         raise UserError(told, "Set PULLWRIGHT_HOST and PULLWRIGHT_PORT to an address that is free.") from error
-    return door
 
 
 @asynccontextmanager
@@ -171,6 +166,7 @@ async def _listening(settings: Settings, application: Application, door: socket.
             secrets=tuple(secret.get_secret_value() for secret in given if secret.get_secret_value()),
             tasks=application.store.tasks,
             ledger=application.store.ledger,
+            pages=pages_of(settings.github_api_url),
             repositories=Repositories(
                 application.store, settings.home / "mirrors", from_dollars(str(settings.summary_budget_usd))
             ),
@@ -178,46 +174,5 @@ async def _listening(settings: Settings, application: Application, door: socket.
             password=settings.dashboard_password.get_secret_value() or None,
         ),
     )
-    config = uvicorn.Config(
-        web,
-        lifespan="off",
-        ws="none",
-        access_log=False,
-        log_config=None,
-        server_header=False,
-        h11_max_incomplete_event_size=64 * 1024,
-        timeout_graceful_shutdown=3,
-    )
-    server = _Server(config)
-    serving = asyncio.create_task(server.serve([door]))
-    try:
-        await server.accepting.wait()
-        host, port = server.servers[0].sockets[0].getsockname()[:2]
-        yield f"http://{host}:{port}"
-    finally:
-        server.should_exit = True
-        await serving
-
-
-class _Server(uvicorn.Server):
-    """Leaves signals to `serve`, and says when requests are answered or when it could not start."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.accepting = asyncio.Event()
-
-    @asynccontextmanager
-    async def _announced(self) -> AsyncIterator[None]:
-        try:
-            yield
-        finally:
-            self.accepting.set()
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        async with self._announced():
-            await super().startup(sockets)
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """The signals are `serve`'s."""
-        yield
+    async with listening(web, door) as url:
+        yield url
