@@ -11,6 +11,8 @@ import jwt
 import pytest
 
 from bot.emulators.github import Config, RepositorySeed, Seed
+from bot.emulators.github.manifest import LEVELS, faults
+from tests.contracts.github_api import description
 from tests.contracts.github_world import HOME, Hub, app_jwt, hub
 
 ELSEWHERE = Config(
@@ -220,27 +222,62 @@ async def test_the_log_names_actor_and_permission_of_each_request():
         assert (bill["requests"], bill["tokens minted"], bill["mutations"]) == (3, 1, 1)
 
 
-async def test_an_app_is_registered_by_manifest_with_a_code_that_works_once():
+MANIFEST: dict[str, object] = {
+    "name": "My Agent",
+    "url": "http://127.0.0.1/",
+    "hook_attributes": {"url": "http://127.0.0.1:9/hooks"},
+    "redirect_url": "http://127.0.0.1:9/back",
+    "default_permissions": {"contents": "write"},
+    "default_events": ["push", "repository"],
+}
+NEW_APP = "/organizations/octo-org/settings/apps/new"
+
+
+async def test_an_app_is_registered_by_manifest_with_a_code_that_works_once_and_for_an_hour():
     async with hub() as world:
-        manifest = {
-            "name": "My Agent",
-            "url": "http://127.0.0.1/",
-            "hook_attributes": {"url": "http://127.0.0.1:9/hooks"},
-            "redirect_url": "http://127.0.0.1:9/back",
-            "default_permissions": {"contents": "write"},
-        }
-        page = "/organizations/octo-org/settings/apps/new?state=s1"
-        back = await world.http.post(page, data={"manifest": json.dumps(manifest)})
-        assert back.status_code == 302
-        address = httpx.URL(back.headers["location"])
-        assert (address.path, address.params["state"]) == ("/back", "s1")
-        path = f"/app-manifests/{address.params['code']}/conversions"
-        made = await world.http.post(path)
+        codes = []
+        for _ in range(2):
+            back = await world.http.post(f"{NEW_APP}?state=s1", data={"manifest": json.dumps(MANIFEST)})
+            assert back.status_code == 302
+            address = httpx.URL(back.headers["location"])
+            assert (address.path, address.params["state"]) == ("/back", "s1")
+            codes.append(f"/app-manifests/{address.params['code']}/conversions")
+        made = await world.http.post(codes[0])
         assert made.status_code == 201
         assert made.json().keys() >= {"id", "slug", "client_id", "client_secret", "webhook_secret", "pem"}
         assert made.json()["pem"] == world.endpoint.private_key_pem
-        assert (await world.http.post(path)).status_code == 404
-        assert (await world.http.post(page, data={"manifest": "{}"})).status_code == 422
+        assert made.json()["permissions"] == {"metadata": "read", "contents": "write"}
+        assert (await world.http.post(codes[0])).status_code == 404
+        await world.http.post("/_stand-in/clock", json={"advance": 3601})
+        assert (await world.http.post(codes[1])).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"url": None}, '"url" wasn\'t supplied.'),
+        ({"url": {"type": "git"}}, "is not a string"),
+        ({"hook_attributes": {"active": False}}, '"url" wasn\'t supplied.'),
+        ({"name": "a" * 35}, "maximum is 34"),
+        ({"redirect_url": "ftp://127.0.0.1/back"}, "Redirect url"),
+        ({"callback_urls": ["https://example.org"] * 11}, "at most 10"),
+        ({"default_permissions": {"content": "write"}}, "content: write"),
+        ({"default_permissions": {"contents": "admin"}}, "contents: admin"),
+        ({"default_permissions": {"workflows": "read"}}, "workflows: read"),
+        ({"default_events": ["pushes"]}, "Default events unsupported: pushes"),
+        ({"default_events": ["installation"]}, "Default events unsupported: installation"),
+        ({"default_events": ["push", "issue_comment"]}, "not supported by permissions: issue_comment"),
+        ({"default_permissions": {}, "default_events": ["repository"]}, "not supported by permissions: repository"),
+    ],
+)
+def test_a_manifest_is_refused_as_the_settings_page_refuses_it(change: dict[str, object], said: str):
+    assert list(faults(MANIFEST)) == []
+    assert said in " ".join(faults({**MANIFEST, **change}))
+
+
+def test_permissions_of_a_manifest_are_those_of_githubs_description():
+    described = description().told["components"]["schemas"]["app-permissions"]["properties"]
+    assert {name: tuple(told["enum"]) for name, told in described.items()} == LEVELS
 
 
 async def test_a_token_loses_what_the_owner_takes_from_the_installation():
