@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import os
 import socket
+import stat
+from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, SecretStr, ValidationError
+from dotenv import dotenv_values
+from pydantic import AfterValidator, Field, PrivateAttr, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from bot.domain.errors import UserError
@@ -17,6 +21,14 @@ from bot.policy.limits import Limits
 from bot.policy.sources import PolicyFault, Source
 
 PROJECT = Path(__file__).resolve().parent.parent
+APP_FILE = "app.env"
+"""Under the home: the App that `pullwright setup` made, as lines `NAME='value'`."""
+APP_VARIABLES: Mapping[str, str] = {
+    "PULLWRIGHT_APP_ID": "app_id",
+    "PULLWRIGHT_PRIVATE_KEY_FILE": "private_key_file",
+    "PULLWRIGHT_WEBHOOK_SECRET": "webhook_secret",
+}
+"""What names an App, as variables and as fields. Only these are read from that file."""
 
 
 def _default_home() -> Path:
@@ -108,6 +120,17 @@ class Settings(BaseSettings):
         default="", pattern=r"^(postgres(ql)?(\+psycopg)?://.+|sqlite:///.+)?$", validation_alias="DATABASE_URL"
     )
 
+    _app_file: Path | None = PrivateAttr(default=None)
+
+    @property
+    def app_file(self) -> Path | None:
+        """The file that names the App; None when the environment does, or nothing."""
+        return self._app_file
+
+    def names_app(self) -> bool:
+        """Whether any variable of an App is set."""
+        return bool(self.app_id or self.private_key_file or self.webhook_secret.get_secret_value())
+
     def hosts(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """What sandboxes may reach always, and what they may reach only during set-up."""
         return _listed(self.egress), _listed(self.setup_egress)
@@ -164,14 +187,47 @@ def _listed(text: str) -> tuple[str, ...]:
 
 
 def load() -> Settings:
-    """Read the environment once. Raises UserError that names the variable when a value is not usable."""
+    """Read the environment once, and `app.env` under the home when the environment names no App at all: two are never mixed.
+
+    Raises UserError that names the variable when a value is not usable, or the file when it cannot be trusted.
+    """
+    settings = _checked({})
+    file = settings.home / APP_FILE
+    named = None if settings.names_app() else _app_of(file)
+    if named is None:
+        return settings
+    settings = _checked(named)
+    settings._app_file = file  # noqa: SLF001 - what is read where is this module's business
+    return settings
+
+
+def _checked(given: Mapping[str, str]) -> Settings:
     try:
-        return Settings()
+        return Settings(**given)  # type: ignore[arg-type]
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         name = str(first["loc"][0]) if first["loc"] else "a setting"
         variable = name if name.isupper() else f"PULLWRIGHT_{name.upper()}"
         raise UserError(f"{variable} cannot be used: {first['msg']}.", "Correct it and start again.") from None
+
+
+def _app_of(file: Path) -> dict[str, str] | None:
+    """Fields by what the file says of the App; None when there is none. Raises UserError when it is not ours alone, or unreadable."""
+    try:
+        with file.open(encoding="utf-8") as opened:
+            state = os.fstat(opened.fileno())
+            if state.st_uid != os.geteuid() or stat.S_IMODE(state.st_mode) & 0o077:
+                raise UserError(
+                    f"{file} holds the App's secrets and is not yours alone.",
+                    f"Make it so: chown {os.geteuid()} {file}; chmod 600 {file}. If others could read it, change the secrets, too.",
+                )
+            told = dotenv_values(stream=io.StringIO(opened.read()), interpolate=False)
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise UserError(f"{file} cannot be read: {why}.", "pullwright setup makes it anew when it is gone.") from error
+    return {field: value for name, field in APP_VARIABLES.items() if (value := told.get(name))}
 
 
 def load_policies(directory: Path) -> Policies:

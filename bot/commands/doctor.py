@@ -106,13 +106,24 @@ def uploads(settings: Settings) -> tuple[str, ...]:
     return tuple(str(entry) for entry in hosts if _TAKES_UPLOADS.search(entry.host))
 
 
+def _app(settings: Settings) -> Finding:
+    """Where the App comes from."""
+    if settings.app_file is not None:
+        return Finding("GitHub App", f"from {settings.app_file}")
+    if settings.names_app():
+        return Finding("GitHub App", "from the environment")
+    return Finding("GitHub App", "none yet", hint="pullwright setup https://YOUR-HOST/webhook makes one")
+
+
 def configuration(settings: Settings) -> tuple[Finding, ...]:
+    """The App, and each setting without which nothing is served."""
     rows = (
         ("PULLWRIGHT_APP_ID", bool(settings.app_id)),
         ("PULLWRIGHT_WEBHOOK_SECRET", bool(settings.webhook_secret.get_secret_value())),
         ("ANTHROPIC_API_KEY", bool(settings.anthropic_api_key.get_secret_value())),
     )
-    found = [
+    found = [_app(settings)]
+    found += [
         Finding(
             name,
             "set" if is_set else "not set",
