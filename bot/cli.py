@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from bot.commands import reports
+from bot.commands import reports, setup
 from bot.commands.arguments import Commit, Directory, Json, Policies, Port, Query, Repository
 
 app = typer.Typer(
@@ -328,6 +328,7 @@ def audit(
     sys.exit(command.exit_code(found))
 
 
+app.command("setup")(setup.setup)
 app.command("costs")(reports.costs)
 app.command("trace")(reports.trace)
 

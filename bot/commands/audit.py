@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TypeVar
-
-import yaml
 
 from bot.audit import report, run
 from bot.audit.checks import Audit, audited
 from bot.audit.operator import Operator, read_last_report, read_operator, read_pins
 from bot.commands import audit_local
+from bot.commands.manifest import read_manifest
 from bot.domain.errors import UserError
 from bot.settings import PROJECT, Settings
 from bot.wiring import log_of, organisation_of
@@ -48,15 +47,6 @@ async def audit(
         reader = organisation_of(settings, token)
         closing.push_async_callback(reader.close)
         return audited(await run.read(organisation, operator, reader, here), last)
-
-
-def read_manifest(text: str) -> tuple[Mapping[str, str], tuple[str, ...]]:
-    """Permissions and events that app.yml asks for. Raises ValueError."""
-    try:
-        asked = yaml.safe_load(text)
-        return dict(asked["default_permissions"]), tuple(asked["default_events"])
-    except (yaml.YAMLError, KeyError, TypeError) as error:
-        raise ValueError("it is no App's manifest") from error
 
 
 def _parsed(path: Path, read: Callable[[str], T]) -> T:

@@ -12,7 +12,7 @@ from bot.audit.checks import Audit, audited
 from bot.audit.facts import Host
 from bot.audit.operator import Operator, PinEntry
 from bot.commands import audit_local
-from bot.commands.audit import read_manifest
+from bot.commands.manifest import read_manifest
 from bot.domain.ids import DeliveryId, RepositoryId, TaskId, TreeId
 from bot.domain.task import Ending, Stage
 from bot.emulators.github import (

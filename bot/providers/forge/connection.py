@@ -99,6 +99,14 @@ class Connection:
     def as_token(self, token: str) -> GitHub[Any]:
         return GitHub(TokenAuthStrategy(token), config=self._config)
 
+    def as_nobody(self) -> GitHub[Any]:
+        """Without a credential."""
+        return GitHub(config=self._config)
+
+    async def once(self, client: GitHub[Any], ask: Ask) -> httpx.Response | Failure:
+        """One attempt, whatever comes of it."""
+        return await _once(client, ask)
+
     async def send(self, client: GitHub[Any], ask: Ask) -> Any:
         """The decoded body, None when there is none; raises what `failures.error_of` names."""
         answer = await self._answer(client, ask)

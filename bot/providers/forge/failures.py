@@ -14,6 +14,7 @@ _READS = frozenset({"GET", "HEAD"})
 _PAUSES = (1.0, 3.0)
 _LONGEST_PAUSE = 60.0
 _SECONDARY_PAUSE = 60.0
+_UNCONNECTED = frozenset({"ConnectError", "ConnectTimeout"})
 _LOST = ("Resource not accessible by integration", "This installation has been suspended")
 
 
@@ -25,6 +26,11 @@ class Failure:
     message: str
     retry_after: float | None = None
     limited: bool = False
+
+    @property
+    def seen(self) -> bool:
+        """Whether GitHub may have seen the call: not when no connection came about."""
+        return self.status is not None or self.message not in _UNCONNECTED
 
 
 class Unauthorised(Exception):  # noqa: N818 - the token's state; handled by whoever holds tokens

@@ -14,7 +14,8 @@ from bot.audit.findings import Finding, Severity
 from bot.audit.operator import Operator, read_last_report, read_operator, read_pins
 from bot.audit.report import exit_code, told
 from bot.commands import audit_local
-from bot.commands.audit import audit, read_manifest
+from bot.commands.audit import audit
+from bot.commands.manifest import read_manifest
 from bot.domain.errors import UserError
 from bot.providers.organisation.port import Read
 from bot.settings import Settings
