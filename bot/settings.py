@@ -222,7 +222,7 @@ def _app_of(file: Path) -> dict[str, str] | None:
                     f"Make it so: chown {os.geteuid()} {file}; chmod 600 {file}. If others could read it, change the secrets, too.",
                 )
             told = dotenv_values(stream=io.StringIO(opened.read()), interpolate=False)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no text"

@@ -80,7 +80,9 @@ def reserved(home: Path) -> Iterator[Drafts]:
                 f"For another one, move {KEY_FILE} and {APP_FILE} away first, or set PULLWRIGHT_HOME to another directory.",
             )
     if not _PLAIN.fullmatch(str(home)):
-        raise UserError(f"{home} has characters that a shell gives a meaning to.", _ELSEWHERE)
+        raise UserError(
+            f"{home} has characters that a shell gives a meaning to.", "Set PULLWRIGHT_HOME to another place."
+        )
     drafts = Drafts(home, _taken(home))
     try:
         yield drafts
