@@ -10,6 +10,7 @@ RUN python3 -m venv .venv && .venv/bin/pip install --no-cache-dir --require-hash
  && python3 -m venv .venv-sandbox && .venv-sandbox/bin/pip install --no-cache-dir --require-hashes --no-deps -r requirements/sandbox.txt
 COPY bot bot
 COPY policies policies
+COPY app.yml app.yml
 COPY scripts/pullwright .venv/bin/pullwright
 RUN useradd --system --create-home --home-dir /var/lib/pullwright pullwright
 USER pullwright
