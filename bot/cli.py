@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -40,7 +41,9 @@ again and again while they load is a fifth of the time until a server is ready."
 def main() -> None:
     """Entry point."""
     from bot.commands.exits import bounded
+    from bot.commands.proxies import spare_this_machine
 
+    spare_this_machine(os.environ)
     gc.set_threshold(_ALLOCATIONS)
     bounded(app)
 
@@ -378,7 +381,7 @@ def pin_place(repository: Repository, commit: Commit, directory: Path, as_json: 
     from bot.commands import pins
     from bot.settings import load
 
-    placed = asyncio.run(pins.place(load().home, repository, commit, directory))
+    placed = asyncio.run(pins.place(load(), repository, commit, directory))
     _announce(pins.told(placed, as_json=as_json))
 
 
@@ -390,5 +393,5 @@ def pin_check(repository: Repository, commit: Commit, directory: Path, as_json: 
     from bot.commands import pins
     from bot.settings import load
 
-    placed = asyncio.run(pins.check(load().home, repository, commit, directory))
+    placed = asyncio.run(pins.check(load(), repository, commit, directory))
     _announce(pins.told(placed, as_json=as_json))

@@ -8,8 +8,10 @@ import socket
 import stat
 from collections.abc import Mapping
 from decimal import Decimal
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
 from pydantic import AfterValidator, Field, PrivateAttr, SecretStr, ValidationError
@@ -120,12 +122,34 @@ class Settings(BaseSettings):
         default="", pattern=r"^(postgres(ql)?(\+psycopg)?://.+|sqlite:///.+)?$", validation_alias="DATABASE_URL"
     )
 
+    http_proxy: str = Field(default="", validation_alias="HTTP_PROXY", repr=False)
+    https_proxy: str = Field(default="", validation_alias="HTTPS_PROXY", repr=False)
+    all_proxy: str = Field(default="", validation_alias="ALL_PROXY", repr=False)
+    no_proxy: str = Field(default="", validation_alias="NO_PROXY")
+
     _app_file: Path | None = PrivateAttr(default=None)
 
     @property
     def app_file(self) -> Path | None:
         """The file that names the App; None when the environment does, or nothing."""
         return self._app_file
+
+    def proxy(self, address: str) -> str | None:
+        """The proxy on the way to an address, as HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY say; None: straight, as always on
+        this machine. Raises UserError for one that is no HTTP proxy."""
+        parts = urlsplit(address)
+        host = parts.hostname or ""
+        name = "HTTP_PROXY" if parts.scheme == "http" else "HTTPS_PROXY"
+        given = {"HTTP_PROXY": self.http_proxy, "HTTPS_PROXY": self.https_proxy}[name] or self.all_proxy
+        if not given or is_loopback(host) or _spared(host, _listed(self.no_proxy)):
+            return None
+        proxy = given if "://" in given else f"http://{given}"
+        if not proxy.startswith(("http://", "https://")):
+            raise UserError(
+                f"{name} or ALL_PROXY names a proxy that is not HTTP, and {host} would be asked through it.",
+                f"Name an HTTP proxy, or add {host} to NO_PROXY.",
+            )
+        return proxy
 
     def names_app(self) -> bool:
         """Whether any variable of an App is set."""
@@ -180,6 +204,33 @@ class Settings(BaseSettings):
             if not value:
                 raise UserError(f"{name} is not set ({meaning}).", "README.md, “Connect your App”, shows all of them.")
         self.private_key()
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine by its name or number."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def _spared(host: str, entries: tuple[str, ...]) -> bool:
+    """Whether NO_PROXY names a host: by itself, by a domain it is in, by a network, or with everything."""
+    domains = {entry.lower().removeprefix("*").lstrip(".") for entry in entries}
+    if "*" in entries or any(host == domain or host.endswith(f".{domain}") for domain in domains if domain):
+        return True
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return False
+    return any(address in network for network in map(_network, domains) if network is not None)
+
+
+def _network(text: str) -> IPv4Network | IPv6Network | None:
+    try:
+        return ip_network(text, strict=False)
+    except ValueError:
+        return None
 
 
 def _listed(text: str) -> tuple[str, ...]:

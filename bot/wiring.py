@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from threading import Thread
+from typing import TypedDict
 from urllib.parse import urlsplit
 
 from bot.domain.errors import Transient
@@ -15,6 +16,7 @@ from bot.domain.ids import RepositoryId, TaskId
 from bot.domain.money import MicroUsd, from_dollars
 from bot.policy.loops import LoopLimits
 from bot.providers.embedding.port import Embedder
+from bot.providers.forge.addresses import pages_of
 from bot.providers.forge.githubkit import AppCredentials, GithubForges
 from bot.providers.forge.hooklog import GithubHookLog
 from bot.providers.llm.batches import Batches
@@ -68,7 +70,7 @@ def build(settings: Settings, sandbox: SandboxEndpoint) -> Application:
         EngineSettings(
             settings.engine_database(), settings.executor_id, settings.polling_seconds, settings.tasks_at_once
         ),
-        GithubForges(credentials, base_url=settings.github_api_url),
+        GithubForges(credentials, **_github(settings)),
     )
     return Application(settings, store, services, engine, _sandboxes(sandbox))
 
@@ -91,8 +93,8 @@ def _sandboxes(endpoint: SandboxEndpoint) -> E2BSandboxes:
 def _services(settings: Settings, sandbox: SandboxEndpoint, store: Store, credentials: AppCredentials) -> Services:
     egress, setup_egress = settings.hosts()
     return Services(
-        forges=GithubForges(credentials, base_url=settings.github_api_url),
-        hook_log=GithubHookLog(credentials, base_url=settings.github_api_url),
+        forges=GithubForges(credentials, **_github(settings)),
+        hook_log=GithubHookLog(credentials, **_github(settings)),
         model_for=_models(settings, store),
         ledger=store.ledger,
         sandboxes=_sandboxes(sandbox),
@@ -106,6 +108,7 @@ def _services(settings: Settings, sandbox: SandboxEndpoint, store: Store, creden
         label=settings.label,
         template=settings.template,
         git_protocols=git_protocols(settings.github_api_url),
+        git_proxy=settings.proxy(pages_of(settings.github_api_url)),
         policies=load_policies(settings.policies),
         requests=store.requests,
         loops=LoopLimits(
@@ -125,9 +128,22 @@ def _services(settings: Settings, sandbox: SandboxEndpoint, store: Store, creden
     )
 
 
+VOYAGE = "https://api.voyageai.com"
+
+
+class _Github(TypedDict):
+    base_url: str
+    proxy: str | None
+
+
+def _github(settings: Settings) -> _Github:
+    """Where GitHub is, and the way there."""
+    return {"base_url": settings.github_api_url, "proxy": settings.proxy(settings.github_api_url)}
+
+
 def organisation_of(settings: Settings, token: str) -> GithubOrganisation:
     """What an audit reads with; it has neither the App's key nor a method that writes."""
-    return GithubOrganisation(token, base_url=settings.github_api_url)
+    return GithubOrganisation(token, **_github(settings))
 
 
 def log_of(settings: Settings) -> SqlLog:
@@ -166,6 +182,7 @@ class _FirstUse:
                 self._model = vendor.AnthropicModel(
                     api_key=self._settings.anthropic_api_key.get_secret_value(),
                     base_url=self._settings.anthropic_base_url,
+                    proxy=self._settings.proxy(self._settings.anthropic_base_url),
                     prices=self._prices,
                 )
         return await self._model.attempt(request)
@@ -177,6 +194,7 @@ def summaries(settings: Settings) -> Batches:
     made: Batches = vendor.AnthropicBatches(
         api_key=settings.anthropic_api_key.get_secret_value(),
         base_url=settings.anthropic_base_url,
+        proxy=settings.proxy(settings.anthropic_base_url),
         prices=PriceBook.load(),
         model=settings.summary_model,
     )
@@ -216,6 +234,7 @@ def embedder(settings: Settings) -> Embedder | None:
     made: Embedder = vendor.VoyageEmbedder(
         api_key=key,
         base_url=settings.voyage_base_url or None,
+        proxy=settings.proxy(settings.voyage_base_url or VOYAGE),
         model=settings.voyage_model,
         dimension=settings.voyage_dimension,
     )

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import gc
+import os
 
 import pytest
 
+from bot.commands.proxies import spare_this_machine
+
+spare_this_machine(os.environ)  # as `pullwright` does; stand-ins are on the loopback
 gc.set_threshold(50_000)  # as `pullwright` sets it: most of what is made here is imported and stays
 
 _FIRST = tuple(

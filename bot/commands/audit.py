@@ -40,7 +40,7 @@ async def audit(
         here = run.Here(
             manifest=_parsed(manifest, read_manifest),
             copies=tuple(map(audit_local.working_copy, operator.working_copies)) or None,
-            pins=None if entries is None else await audit_local.pins_of(settings.home, entries),
+            pins=None if entries is None else await audit_local.pins_of(settings, entries),
             host=await audit_local.host(settings, tuple(operator.floors)),
             log=log,
         )

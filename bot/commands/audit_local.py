@@ -66,16 +66,16 @@ def _hooks(directory: Path) -> Read[tuple[str, ...]]:
     return Read(tuple(sorted(one.name for one in directory.iterdir() if not one.name.endswith(".sample"))))
 
 
-async def pins_of(home: Path, entries: tuple[PinEntry, ...]) -> tuple[PinFacts, ...]:
+async def pins_of(settings: Settings, entries: tuple[PinEntry, ...]) -> tuple[PinFacts, ...]:
     """Each line of the lock file with what its upstream says."""
-    return tuple([await _pin(home, entry) for entry in entries])
+    return tuple([await _pin(settings, entry) for entry in entries])
 
 
-async def _pin(home: Path, entry: PinEntry) -> PinFacts:
+async def _pin(settings: Settings, entry: PinEntry) -> PinFacts:
     if not entry.repository:
         return PinFacts(entry)
     try:
-        pin, mirror = pin_of(entry.repository, entry.commit), mirror_of(home, entry.repository)
+        pin, mirror = pin_of(settings, entry.repository, entry.commit), mirror_of(settings.home, entry.repository)
         if is_full_object_id(entry.commit):
             return PinFacts(entry, tree=Read(await pins.resolve(mirror, pin)))
         mirror.open()

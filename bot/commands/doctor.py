@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 from dataclasses import asdict, dataclass
+from urllib.parse import urlsplit
 
 from bot.custody.git import GitError, git
 from bot.domain.errors import Transient, UserError
@@ -42,6 +43,7 @@ async def examine(settings: Settings) -> tuple[Finding, ...]:
         await _git(),
         await sandboxes(settings),
         egress(settings),
+        *proxy(settings),
         *configuration(settings),
         _database(settings),
     )
@@ -97,6 +99,19 @@ def egress(settings: Settings) -> Finding:
         return Finding("network", said)
     hint = f"Anybody may upload to {', '.join(taking)}: what a task can read, a hostile repository can send there. Use a read-only mirror."
     return Finding("network", said, hint=hint)
+
+
+def proxy(settings: Settings) -> tuple[Finding, ...]:
+    """The way to GitHub and to the model where the environment names a proxy; its user and password are not shown."""
+    try:
+        ways = {where: settings.proxy(where) for where in (settings.github_api_url, settings.anthropic_base_url)}
+    except UserError as fault:
+        return (Finding("proxy", fault.message, blocks=True, hint=fault.hint),)
+    return tuple(
+        Finding("proxy", f"{where} through {urlsplit(way).netloc.rpartition('@')[2]}")
+        for where, way in ways.items()
+        if way is not None
+    )
 
 
 def uploads(settings: Settings) -> tuple[str, ...]:

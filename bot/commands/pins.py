@@ -9,9 +9,11 @@ from pathlib import Path
 
 from bot.custody import pins
 from bot.custody.faults import LineFault
-from bot.custody.mirror import Mirror, Upstream, local_url
+from bot.custody.mirror import Mirror
+from bot.custody.upstream import Upstream, local_url
 from bot.domain.errors import Transient, UserError
 from bot.domain.ids import CommitId, RepositoryId
+from bot.settings import Settings
 
 _HINTS = {
     "pin_not_whole": "Pin the whole commit id, 40 characters: a shorter one, a tag or a branch can be made to mean something else.",
@@ -31,22 +33,22 @@ class Placed:
     directory: str
 
 
-async def place(home: Path, repository: str, commit: str, directory: Path) -> Placed:
+async def place(settings: Settings, repository: str, commit: str, directory: Path) -> Placed:
     """Put the pinned files into a directory that is empty or not there yet. Raises UserError."""
     if not _vacant(directory):
         raise UserError(f"{directory} is not an empty directory.", "Name one that does not exist yet.")
-    pin = pin_of(repository, commit)
+    pin = pin_of(settings, repository, commit)
     try:
-        tree = await pins.place(mirror_of(home, repository), pin, directory)
+        tree = await pins.place(mirror_of(settings.home, repository), pin, directory)
     except (LineFault, Transient) as fault:
         raise _told(fault) from fault
     return Placed(repository, commit, tree, str(directory))
 
 
-async def check(home: Path, repository: str, commit: str, directory: Path) -> Placed:
+async def check(settings: Settings, repository: str, commit: str, directory: Path) -> Placed:
     """The same directory later: all of its files, hidden ones included, are still those of the commit. Raises UserError."""
     try:
-        tree = await pins.resolve(mirror_of(home, repository), pin_of(repository, commit))
+        tree = await pins.resolve(mirror_of(settings.home, repository), pin_of(settings, repository, commit))
         pins.check(directory, tree)
     except (LineFault, Transient) as fault:
         raise _told(fault) from fault
@@ -62,10 +64,10 @@ def _vacant(directory: Path) -> bool:
     return not directory.exists() or (directory.is_dir() and not any(directory.iterdir()))
 
 
-def pin_of(repository: str, commit: str) -> pins.Pin:
+def pin_of(settings: Settings, repository: str, commit: str) -> pins.Pin:
     """The pin of an https address or a local clone. Raises UserError for anything else."""
     if repository.startswith("https://"):
-        return pins.Pin(Upstream(repository), CommitId(commit))
+        return pins.Pin(Upstream(repository, proxy=settings.proxy(repository)), CommitId(commit))
     path = Path(repository)
     if "://" in repository or repository.startswith("-") or not path.is_dir():
         raise UserError(f"{repository} is neither an https address nor a local repository.")

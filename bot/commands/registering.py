@@ -85,7 +85,7 @@ async def register(
             drafts = stack.enter_context(reserved(settings.home))
             door = stack.enter_context(bound("127.0.0.1", request.port))
             port = door.getsockname()[1]
-            registrar = Registrar(settings.github_api_url)
+            registrar = Registrar(settings.github_api_url, settings.proxy(settings.github_api_url))
             stack.push_async_callback(registrar.close)
             form = Form(
                 path=secrets.token_urlsafe(16),

@@ -11,7 +11,8 @@ from tempfile import TemporaryDirectory
 
 from bot.custody.faults import UpstreamFault, sha256_fault
 from bot.custody.git import GitError, git
-from bot.custody.mirror import RAW_DIFF, SHA256_DIGITS, Mirror, local_url
+from bot.custody.mirror import RAW_DIFF, SHA256_DIGITS, Mirror
+from bot.custody.upstream import local_url
 from bot.domain.change import ChangeDigest
 from bot.domain.ids import CommitId, Digest, RepositoryId, is_full_object_id
 

@@ -6,13 +6,11 @@ Refs are plain files written by rename, so that a killed process leaves no lock 
 
 from __future__ import annotations
 
-import base64
-import os
 import re
 import secrets
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 from typing import TypeVar
@@ -21,6 +19,7 @@ from bot.custody import raw
 from bot.custody.faults import DamagedResult, OverLimit, UpstreamFault, sha256_fault
 from bot.custody.git import GitError, GitResult, git, isolated_index, spawn
 from bot.custody.grammar import visible
+from bot.custody.upstream import Upstream, local_url
 from bot.domain.change import ChangedPath, TreeEntry
 from bot.domain.errors import Transient
 from bot.domain.ids import BlobId, CommitId, RepositoryId, TreeId, is_full_object_id
@@ -85,15 +84,6 @@ _FOR_PEOPLE = (
 )
 
 Id = TypeVar("Id", bound=str)
-
-
-@dataclass(frozen=True, slots=True)
-class Upstream:
-    """Where to fetch from. The token travels in the environment of git, never in its arguments."""
-
-    url: str
-    token: str | None = field(default=None, repr=False)
-    protocols: str = "https"
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +193,7 @@ class Mirror:
             result = await git(
                 args,
                 git_dir=self.git_dir,
-                env=_authorisation(upstream.token),
+                env=upstream.environment(),
                 protocols=upstream.protocols,
                 timeout_seconds=600,
             )
@@ -370,11 +360,6 @@ class Mirror:
         return commit
 
 
-def local_url(path: Path) -> str:
-    """How git is told to fetch from a directory of this machine."""
-    return os.fspath(path.resolve())
-
-
 def _whole(identifier: Id) -> Id:
     if not is_full_object_id(identifier):
         raise ValueError(f"not a whole object id: {identifier!r}")
@@ -386,14 +371,3 @@ def _write(path: Path, content: str) -> None:
     fresh = path.parent / f".{path.name}.{secrets.token_hex(4)}"
     fresh.write_text(content)
     fresh.replace(path)
-
-
-def _authorisation(token: str | None) -> dict[str, str]:
-    if token is None:
-        return {}
-    secret = base64.b64encode(f"x-access-token:{token}".encode()).decode()
-    return {
-        "GIT_CONFIG_COUNT": "1",
-        "GIT_CONFIG_KEY_0": "http.extraHeader",
-        "GIT_CONFIG_VALUE_0": f"Authorization: Basic {secret}",
-    }

@@ -16,7 +16,8 @@ from pathlib import Path
 from bot.custody.faults import OverLimit, TreeMismatch, UpstreamFault
 from bot.custody.grammar import check_base_paths
 from bot.custody.inside.disk import tree_id
-from bot.custody.mirror import Mirror, Upstream
+from bot.custody.mirror import Mirror
+from bot.custody.upstream import Upstream
 from bot.domain.change import FileMode
 from bot.domain.ids import CommitId, TreeId, is_full_object_id
 

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Mapping
 from hashlib import sha256
 
-from bot.custody.mirror import Mirror, Upstream
+from bot.custody.mirror import Mirror
+from bot.custody.upstream import Upstream
 from bot.custody.workbench import BenchSettings, Workbench
 from bot.domain.event import Actor
 from bot.domain.ids import CommitId
@@ -64,7 +65,7 @@ class TaskContext:
         """Where to fetch from, with a token that can only read this repository."""
         forge = await self.forge()
         repository = await forge.repository()
-        return Upstream(repository.clone_url, await forge.fetch_token(), self.services.git_protocols)
+        return self.services.upstream(repository.clone_url, await forge.fetch_token())
 
     def model(self, allowed: MicroUsd | None = None) -> LanguageModel:
         """The model, metered against this task's budget, or what it may have spent in all by now."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from bot.custody.mirror import Mirror, Upstream
+from bot.custody.mirror import Mirror
 from bot.domain.ids import BlobId, InstallationId, RepositoryId, TreeId
 from bot.domain.money import dollars
 from bot.providers.forge.port import ForgeGone, ForgeRefused
@@ -75,7 +75,7 @@ async def _fetch(arrival: Arrival, mirror: Mirror, services: Services) -> _Fetch
         head = await forge.branch_head(repository.default_branch)
         if repository.archived or head is None:
             return _Fetched(None)
-        upstream = Upstream(repository.clone_url, await forge.fetch_token(), services.git_protocols)
+        upstream = services.upstream(repository.clone_url, await forge.fetch_token())
     except (ForgeGone, ForgeRefused) as refusal:
         log.info("not onboarded", repository=arrival.repository, reason=str(refusal))
         return _Fetched(None)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bot.custody.upstream import Upstream
 from bot.domain.ids import RepositoryId, TaskId
 from bot.domain.money import ZERO, MicroUsd
 from bot.policy.engine import Policies
@@ -56,6 +57,7 @@ class Services:
     git_protocols: str
     policies: Policies
     requests: Requests
+    git_proxy: str | None = field(default=None, repr=False)
     loops: LoopLimits = field(default_factory=LoopLimits)
     egress: tuple[str, ...] = ()
     setup_egress: tuple[str, ...] = ()
@@ -72,6 +74,10 @@ class Services:
     """Begins to load what the first model call needs; returns at once."""
     isolation: str = ""
     """A sentence for every approval summary when isolation is weaker than the default; empty otherwise."""
+
+    def upstream(self, url: str, token: str) -> Upstream:
+        """Where to fetch a repository from, with a token that may read it."""
+        return Upstream(url, token, self.git_protocols, self.git_proxy)
 
     def meaning(self, repository: RepositoryId) -> Meaning | None:
         """What makes summaries of this repository count in ranking; None without a key."""

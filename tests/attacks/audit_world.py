@@ -33,6 +33,7 @@ from bot.providers.organisation.port import Read
 from bot.providers.store.log import SqlLog
 from bot.providers.store.schema import APPROVALS
 from bot.providers.store.sql import open_store
+from bot.settings import Settings
 from tests.contracts.github_world import Hub, plain_git
 from tests.contracts.stores.builders import BUDGET, approval, delivery, start
 
@@ -265,7 +266,7 @@ async def around(
     return run.Here(
         manifest=MANIFEST,
         copies=tuple(map(audit_local.working_copy, copies)),
-        pins=await audit_local.pins_of(place / "home", pins),
+        pins=await audit_local.pins_of(Settings(home=place / "home"), pins),
         host=host,
         log=SqlLog(url),
     )

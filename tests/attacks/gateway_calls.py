@@ -49,6 +49,8 @@ ALLOWED = frozenset(
     }
 )
 """Every call the product can make. A line is added here only with a reason a reviewer accepts."""
+SETUP = frozenset({"POST /app-manifests/{}/conversions"})
+"""What a person's `pullwright setup` asks for, without a credential; nothing else of the product holds what makes this call."""
 
 GRAPHQL = "POST {graphql_url}"
 _SENDERS = {"_read": ("GET", 0), "_pages": ("GET", 0), "_write": (None, 2), "Ask": (None, 1)}

@@ -17,7 +17,8 @@ from bot.custody.export import populate
 from bot.custody.faults import ForbiddenPath, LineFault
 from bot.custody.git import GitError, environment
 from bot.custody.importer import capture
-from bot.custody.mirror import Author, Mirror, Upstream, local_url
+from bot.custody.mirror import Author, Mirror
+from bot.custody.upstream import Upstream, local_url
 from bot.domain.errors import Transient
 from bot.domain.ids import CommitId, RepositoryId
 from tests.attacks.conftest import Control

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from bot.custody.faults import TreeMismatch, UpstreamFault
-from bot.custody.mirror import Mirror, Upstream, local_url
+from bot.custody.mirror import Mirror
 from bot.custody.pins import Pin, check, place, resolve, tree_on_disk
+from bot.custody.upstream import Upstream, local_url
 from bot.domain.ids import CommitId, RepositoryId
 from tests.attacks.conftest import Control
 from tests.unit.custody.local import Clone

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from bot.custody.faults import UpstreamFault
 from bot.custody.git import GitError, GitResult
-from bot.custody.mirror import Mirror, Upstream
+from bot.custody.mirror import Mirror
+from bot.custody.upstream import Upstream
 from bot.domain.ids import CommitId, RepositoryId, TreeId
 from bot.emulators.github.gitside.bare import ZERO, Bare
 

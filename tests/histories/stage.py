@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 import httpx
 
 from bot.custody.digest import change_digest
-from bot.custody.mirror import Upstream
+from bot.custody.upstream import Upstream
 from bot.domain.change import Change, FileMode, TreeEntry
 from bot.domain.errors import CustodyError, Transient, UserError
 from bot.domain.event import Actor, Subject

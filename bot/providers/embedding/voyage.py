@@ -9,6 +9,7 @@ from array import array
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+import voyageai
 from voyageai import error as voyage_error
 from voyageai.client_async import AsyncClient
 
@@ -44,6 +45,7 @@ class VoyageEmbedder:
     base_url: str | None = None
     model: str = "voyage-code-4"
     dimension: int = 1024
+    proxy: str | None = field(default=None, repr=False)
     timeout: float = 60.0
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     jitter: Callable[[], float] = random.random
@@ -60,6 +62,7 @@ class VoyageEmbedder:
 
     async def embed(self, texts: tuple[str, ...], kind: InputType) -> Embeddings:
         """Raises Transient when the service cannot answer now, ValueError for a text above the model's limit."""
+        voyageai.proxy = self.proxy  # type: ignore[assignment]  # the vendor's client takes one for the whole process
         client = AsyncClient(api_key=self.api_key, max_retries=0, timeout=self.timeout, base_url=self.base_url)
         vectors: list[bytes] = []
         tokens = 0

@@ -71,9 +71,11 @@ def _seconds_until(date: str) -> int:
 class Connection:
     """Sends calls with whatever credential the caller names, and turns failures into the port's errors."""
 
-    def __init__(self, base_url: str, *, wait: Wait, pool: httpx.AsyncBaseTransport | None = None) -> None:
+    def __init__(
+        self, base_url: str, *, wait: Wait, proxy: str | None = None, pool: httpx.AsyncBaseTransport | None = None
+    ) -> None:
         self._transport = SharedTransport(
-            pool or httpx.AsyncHTTPTransport(verify=ssl.create_default_context(), limits=_LIMITS)
+            pool or httpx.AsyncHTTPTransport(verify=ssl.create_default_context(), limits=_LIMITS, proxy=proxy)
         )
         self._wait = wait
         self._config = get_config(

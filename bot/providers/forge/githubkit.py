@@ -76,10 +76,11 @@ class GithubForges:
         credentials: AppCredentials,
         *,
         base_url: str = PUBLIC_API,
+        proxy: str | None = None,
         wait: Wait = asyncio.sleep,
         pool: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        self._connection = Connection(base_url, wait=wait, pool=pool)
+        self._connection = Connection(base_url, wait=wait, proxy=proxy, pool=pool)
         self._app = self._connection.as_app(credentials.issuer, credentials.key)
         self._tokens = TokenBook(self._mint)
         self._wait = wait

@@ -28,10 +28,11 @@ class GithubHookLog:
         credentials: AppCredentials,
         *,
         base_url: str = PUBLIC_API,
+        proxy: str | None = None,
         wait: Wait = asyncio.sleep,
         pool: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        self._connection = Connection(base_url, wait=wait, pool=pool)
+        self._connection = Connection(base_url, wait=wait, proxy=proxy, pool=pool)
         self._app = self._connection.as_app(credentials.issuer, credentials.key)
 
     async def close(self) -> None:

@@ -47,8 +47,8 @@ class Unconverted(Enum):
 class Registrar:
     """Turns codes into Apps. Belongs to one event loop; `close` when done."""
 
-    def __init__(self, base_url: str) -> None:
-        self._connection = Connection(base_url, wait=asyncio.sleep)
+    def __init__(self, base_url: str, proxy: str | None = None) -> None:
+        self._connection = Connection(base_url, wait=asyncio.sleep, proxy=proxy)
         self._pages = pages_of(base_url)
 
     async def close(self) -> None:

@@ -15,6 +15,7 @@ from anthropic.types import Usage as WireUsage
 from bot.domain.spending import Usage
 from bot.providers.llm import failure, pricing
 from bot.providers.llm.body import cap, parameters
+from bot.providers.llm.connection import connected
 from bot.providers.llm.port import Conversation, Message, ModelRequest, ModelTurn, StopReason, ToolCall
 
 _TIMEOUT = anthropic.Timeout(connect=5.0, read=120.0, write=60.0, pool=10.0)
@@ -24,18 +25,18 @@ _DEADLINE = 900.0
 class AnthropicModel:
     """Makes single attempts; every failure is an AttemptFailed that says what it costs and what to do next."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - where and how the service is asked
         self,
         *,
         api_key: str,
         prices: pricing.PriceBook,
         base_url: str | None = None,
+        proxy: str | None = None,
         shared_ttl: str = "5m",
         timeout: anthropic.Timeout = _TIMEOUT,
         deadline: float = _DEADLINE,
     ) -> None:
-        # The SDK never retries here, because every attempt must be in the ledger first (design D5).
-        self._client = anthropic.AsyncAnthropic(api_key=api_key, base_url=base_url, max_retries=0, timeout=timeout)
+        self._client = connected(api_key=api_key, base_url=base_url, timeout=timeout, proxy=proxy)
         self._prices = prices
         self._shared_ttl = shared_ttl
         self._deadline = deadline

@@ -17,6 +17,7 @@ from bot.domain.spending import Usage
 from bot.providers.llm import pricing
 from bot.providers.llm.anthropic import usage_of
 from bot.providers.llm.batches import Answer, Progress, Question
+from bot.providers.llm.connection import connected
 
 _TIMEOUT = anthropic.Timeout(connect=5.0, read=120.0, write=120.0, pool=10.0)
 _BYTES_PER_TOKEN = 2
@@ -35,10 +36,11 @@ class AnthropicBatches:
         api_key: str,
         prices: pricing.PriceBook,
         base_url: str | None = None,
+        proxy: str | None = None,
         model: str = "claude-haiku-5-5",
         max_tokens: int = 160,
     ) -> None:
-        self._client = anthropic.AsyncAnthropic(api_key=api_key, base_url=base_url, max_retries=0, timeout=_TIMEOUT)
+        self._client = connected(api_key=api_key, base_url=base_url, timeout=_TIMEOUT, proxy=proxy)
         self._price = prices.of(model)
         self._model = model
         self._max_tokens = max_tokens

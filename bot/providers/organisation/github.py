@@ -62,6 +62,7 @@ class GithubOrganisation:
         token: str,
         *,
         base_url: str,
+        proxy: str | None = None,
         wait: Wait = asyncio.sleep,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
@@ -72,6 +73,7 @@ class GithubOrganisation:
             timeout=httpx.Timeout(20, connect=5),
             follow_redirects=False,
             trust_env=False,
+            proxy=proxy,
             transport=transport,
         )
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from bot.custody.digest import change_digest
 from bot.custody.faults import OverLimit, UpstreamFault
-from bot.custody.mirror import Mirror, Upstream
+from bot.custody.mirror import Mirror
+from bot.custody.upstream import Upstream
 from bot.domain.change import ChangeDigest
 from bot.domain.errors import Transient
 from bot.domain.event import Actor, ReviewState

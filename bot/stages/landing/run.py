@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from bot.custody.digest import change_digest
-from bot.custody.mirror import Mirror, Upstream
+from bot.custody.mirror import Mirror
+from bot.custody.upstream import Upstream
 from bot.domain.decision import Decision
 from bot.domain.errors import Transient
 from bot.domain.ids import CommitId, TreeId

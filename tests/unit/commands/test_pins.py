@@ -9,6 +9,7 @@ import pytest
 
 from bot.commands.pins import check, place, told
 from bot.domain.errors import UserError
+from bot.settings import Settings
 from tests.unit.custody.local import Clone
 
 
@@ -21,28 +22,28 @@ def upstream(tmp_path: Path) -> Clone:
 
 async def test_what_was_placed_is_told_and_checked_later(upstream: Clone, tmp_path: Path):
     where, at = str(upstream.path), tmp_path / "plugin"
-    placed = await place(tmp_path / "home", where, upstream.head(), at)
-    assert placed == await check(tmp_path / "home", where, upstream.head(), at)
+    placed = await place(Settings(home=tmp_path / "home"), where, upstream.head(), at)
+    assert placed == await check(Settings(home=tmp_path / "home"), where, upstream.head(), at)
     assert json.loads(told(placed, as_json=True))["tree"] == upstream.git("rev-parse", "HEAD^{tree}")
     (at / "skill.md").write_text("do that\n")
     with pytest.raises(UserError, match=r"pin_tampered.*place it again"):
-        await check(tmp_path / "home", where, upstream.head(), at)
+        await check(Settings(home=tmp_path / "home"), where, upstream.head(), at)
 
 
 async def test_a_file_that_came_later_is_found_although_it_is_hidden(upstream: Clone, tmp_path: Path):
-    await place(tmp_path / "home", str(upstream.path), upstream.head(), tmp_path / "plugin")
+    await place(Settings(home=tmp_path / "home"), str(upstream.path), upstream.head(), tmp_path / "plugin")
     (tmp_path / "plugin/.extra").write_text("more\n")
     with pytest.raises(UserError, match="pin_tampered"):
-        await check(tmp_path / "home", str(upstream.path), upstream.head(), tmp_path / "plugin")
+        await check(Settings(home=tmp_path / "home"), str(upstream.path), upstream.head(), tmp_path / "plugin")
 
 
 async def test_a_short_id_and_a_disguised_ref_are_refused_with_what_to_do(upstream: Clone, tmp_path: Path):
     good = upstream.head()
     with pytest.raises(UserError, match="whole commit id"):
-        await place(tmp_path / "home", str(upstream.path), good[:10], tmp_path / "plugin")
+        await place(Settings(home=tmp_path / "home"), str(upstream.path), good[:10], tmp_path / "plugin")
     upstream.git("update-ref", f"refs/heads/{good}", upstream.commit({"skill.md": "evil\n"}))
     with pytest.raises(UserError, match="Do not use this upstream"):
-        await place(tmp_path / "home", str(upstream.path), good, tmp_path / "plugin")
+        await place(Settings(home=tmp_path / "home"), str(upstream.path), good, tmp_path / "plugin")
     assert not (tmp_path / "plugin").exists()
 
 
@@ -51,9 +52,9 @@ async def test_a_short_id_and_a_disguised_ref_are_refused_with_what_to_do(upstre
 )
 async def test_only_https_and_local_repositories_are_asked(repository: str, tmp_path: Path):
     with pytest.raises(UserError, match="neither an https address"):
-        await place(tmp_path, repository, "0" * 40, tmp_path / "plugin")
+        await place(Settings(home=tmp_path), repository, "0" * 40, tmp_path / "plugin")
 
 
 async def test_a_directory_with_something_in_it_is_left_alone(upstream: Clone, tmp_path: Path):
     with pytest.raises(UserError, match="not an empty directory"):
-        await place(tmp_path / "home", str(upstream.path), upstream.head(), upstream.path)
+        await place(Settings(home=tmp_path / "home"), str(upstream.path), upstream.head(), upstream.path)

@@ -12,7 +12,8 @@ from bot.custody.digest import digest_of_directory
 from bot.custody.faults import UpstreamFault
 from bot.custody.git import command, environment
 from bot.custody.importer import capture, populate
-from bot.custody.mirror import Mirror, _authorisation
+from bot.custody.mirror import Mirror
+from bot.custody.upstream import Upstream
 from bot.domain.ids import RepositoryId
 from tests.unit.custody.local import Clone, LocalSandbox
 
@@ -148,10 +149,10 @@ def test_g25_variables_of_our_own_process_do_not_reach_git(monkeypatch: pytest.M
 
 
 def test_a_token_is_in_the_environment_and_not_among_the_arguments() -> None:
-    env = environment(extra=_authorisation("ghs_secret"))
+    env = environment(extra=Upstream("https://github.com/a/b", "ghs_secret").environment())
     assert env["GIT_CONFIG_VALUE_0"].startswith("Authorization: Basic ")
     assert not any("ghs_secret" in part or env["GIT_CONFIG_VALUE_0"] in part for part in command(None, ["fetch"]))
-    assert _authorisation(None) == {}
+    assert Upstream("https://github.com/a/b").environment() == {}
 
 
 async def test_a_store_of_another_repository_is_never_read(tmp_path: Path, clone: Clone) -> None:

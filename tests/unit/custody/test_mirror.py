@@ -7,7 +7,8 @@ import pytest
 
 from bot.custody import git as git_room
 from bot.custody.faults import DamagedResult, OverLimit, UpstreamFault
-from bot.custody.mirror import EMPTY_TREE, Author, Mirror, Upstream
+from bot.custody.mirror import EMPTY_TREE, Author, Mirror
+from bot.custody.upstream import Upstream
 from bot.domain.change import FileMode, TreeEntry
 from bot.domain.errors import Transient
 from bot.domain.ids import BlobId, CommitId, RepositoryId
