@@ -142,12 +142,11 @@ async def worked(script: Script, files: Mapping[str, bytes], home: Path, *, titl
                 coder_model=CODER,
             )
             stages = Stages(model.state)
-            async with sandboxes(settings) as endpoint:
-                with local(settings, endpoint) as services:
-                    spec = _spec(clone.path, title, request)
-                    context = LocalContext(services, spec, clone.path, "main")
-                    proposal = await propose(context, Terminal(stages.tell, _silent))
-                    ledger = await context.cost()
+            async with sandboxes(settings) as endpoint, local(settings, endpoint) as services:
+                spec = _spec(clone.path, title, request)
+                context = LocalContext(services, spec, clone.path, "main")
+                proposal = await propose(context, Terminal(stages.tell, _silent))
+                ledger = await context.cost()
             bill = model.state.bill.document()
             log = [entry.document() for entry in model.state.log]
     return Worked(proposal, parts(bill, stages.distinct()), bill, ledger, log, brain)

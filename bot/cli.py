@@ -334,6 +334,7 @@ def audit(
 app.command("setup")(setup.setup)
 app.command("costs")(reports.costs)
 app.command("trace")(reports.trace)
+app.command("eval")(reports.evaluate)
 
 
 @policy_app.command("check")

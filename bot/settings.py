@@ -187,6 +187,11 @@ class Settings(BaseSettings):
             )
         return text
 
+    def required_for_models(self) -> None:
+        """Raises UserError when no model can be asked."""
+        if not self.anthropic_api_key.get_secret_value():
+            raise UserError("ANTHROPIC_API_KEY is not set (the key for the model).", "export ANTHROPIC_API_KEY=…")
+
     def required_for_serving(self) -> None:
         """Raises UserError naming the first setting without which nothing can be served."""
         self.required_for_working(

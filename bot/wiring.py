@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from threading import Thread
-from typing import TypedDict
+from typing import Protocol, TypedDict
 from urllib.parse import urlsplit
 
 from bot.domain.errors import Transient
@@ -64,7 +64,7 @@ def build(settings: Settings, sandbox: SandboxEndpoint) -> Application:
     settings.home.mkdir(parents=True, exist_ok=True)
     store = open_store(settings.database())
     credentials = AppCredentials.from_pem(settings.app_id, settings.private_key())
-    services = _services(settings, sandbox, store, credentials)
+    services = _services(settings, sandbox, store, credentials, _FirstUse(settings))
     engine = Engine(
         services,
         EngineSettings(
@@ -75,14 +75,15 @@ def build(settings: Settings, sandbox: SandboxEndpoint) -> Application:
     return Application(settings, store, services, engine, _sandboxes(sandbox))
 
 
-@contextmanager
-def local(settings: Settings, sandbox: SandboxEndpoint) -> Iterator[Services]:
-    """What a task on a local clone works with: no App, no engine. The store is open as long as the block lasts."""
+@asynccontextmanager
+async def local(settings: Settings, sandbox: SandboxEndpoint) -> AsyncIterator[Services]:
+    """What a task on a local clone works with: no App, no engine. Store and connections are open as long as the block lasts."""
     settings.home.mkdir(parents=True, exist_ok=True)
-    store = open_store(settings.database())
+    store, model = open_store(settings.database()), _FirstUse(settings)
     try:
-        yield _services(settings, sandbox, store, AppCredentials("", None))
+        yield _services(settings, sandbox, store, AppCredentials("", None), model)
     finally:
+        await model.aclose()
         store.close()
 
 
@@ -90,12 +91,14 @@ def _sandboxes(endpoint: SandboxEndpoint) -> E2BSandboxes:
     return E2BSandboxes(api_url=endpoint.api_url, sandbox_url=endpoint.sandbox_url, api_key=endpoint.api_key)
 
 
-def _services(settings: Settings, sandbox: SandboxEndpoint, store: Store, credentials: AppCredentials) -> Services:
+def _services(
+    settings: Settings, sandbox: SandboxEndpoint, store: Store, credentials: AppCredentials, model: _FirstUse
+) -> Services:
     egress, setup_egress = settings.hosts()
     return Services(
         forges=GithubForges(credentials, **_github(settings)),
         hook_log=GithubHookLog(credentials, **_github(settings)),
-        model_for=_models(settings, store),
+        model_for=_models(model, store),
         ledger=store.ledger,
         sandboxes=_sandboxes(sandbox),
         scanner=Semgrep.from_directory(settings.policies / "semgrep", "/opt/semgrep/bin/semgrep"),
@@ -156,23 +159,26 @@ def _preload() -> None:
     Thread(target=import_module, args=(_VENDOR,), daemon=True).start()
 
 
-def _models(settings: Settings, store: Store) -> Callable[[TaskId, MicroUsd], LanguageModel]:
-    prices, estimator = PriceBook.load(), Estimator()
-    raw = _FirstUse(settings, prices)
+def _models(raw: _FirstUse, store: Store) -> Callable[[TaskId, MicroUsd], LanguageModel]:
+    estimator = Estimator()
 
     def model_for(task: TaskId, budget: MicroUsd) -> LanguageModel:
-        return MeteredModel(raw, Purse(task, budget, store.ledger), prices, estimator)
+        return MeteredModel(raw, Purse(task, budget, store.ledger), raw.prices, estimator)
 
     return model_for
+
+
+class _Vendor(Attempts, Protocol):
+    async def aclose(self) -> None: ...
 
 
 class _FirstUse:
     """The vendor's SDK takes seconds and a hundred megabytes to load; it is loaded, on a thread, when a task first needs it."""
 
-    def __init__(self, settings: Settings, prices: PriceBook) -> None:
+    def __init__(self, settings: Settings) -> None:
+        self.prices = PriceBook.load()
         self._settings = settings
-        self._prices = prices
-        self._model: Attempts | None = None
+        self._model: _Vendor | None = None
         self._loading = asyncio.Lock()
 
     async def attempt(self, request: ModelRequest) -> ModelTurn:
@@ -183,9 +189,14 @@ class _FirstUse:
                     api_key=self._settings.anthropic_api_key.get_secret_value(),
                     base_url=self._settings.anthropic_base_url,
                     proxy=self._settings.proxy(self._settings.anthropic_base_url),
-                    prices=self._prices,
+                    prices=self.prices,
                 )
         return await self._model.attempt(request)
+
+    async def aclose(self) -> None:
+        """Close the connections, if there were any."""
+        if self._model is not None:
+            await self._model.aclose()
 
 
 def summaries(settings: Settings) -> Batches:

@@ -13,6 +13,7 @@ from bot.providers.store.sql import Store
 _SUBJECT = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)#(?P<number>\d{1,18})")
 _NAMED = 5
 """So many tasks are named to somebody who meant one."""
+_ON_A_CLONE = ("run:", "eval:")
 
 
 async def find(store: Store, name: str) -> tuple[str, TaskRecord | None, tuple[str, ...]]:
@@ -35,7 +36,9 @@ async def find(store: Store, name: str) -> tuple[str, TaskRecord | None, tuple[s
     if exact is not None:
         return name, exact, ()
     begun = await store.tasks.beginning(name, _NAMED) if name else ()
-    local = tuple(task for task in await store.ledger.tasks(name, _NAMED) if task.startswith("run:")) if name else ()
+    local = (
+        tuple(task for task in await store.ledger.tasks(name, _NAMED) if task.startswith(_ON_A_CLONE)) if name else ()
+    )
     if name in local:
         return name, None, ()
     several = (*(record.spec.id for record in begun), *local)

@@ -1,9 +1,11 @@
-"""The commands that tell what was done and what it cost. As in `cli.py`, imports of what a command needs stand inside it."""
+"""The commands that tell what was done and what it cost, or what models would do. As in `cli.py`, imports of what a command needs stand inside it."""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -61,6 +63,51 @@ def trace(
     else:
         one = asyncio.run(command.trace(settings, task))
         _show(command.as_json(one, clean) if as_json else transcript.transcript(one, clean, _width()))
+
+
+def evaluate(
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="A clone; the history of what is checked out is used.")
+    ],
+    commits: Annotated[int, typer.Option(help="How many tasks to cut.", min=1, max=1000)] = 5,
+    models: Annotated[
+        str, typer.Option(metavar="A,B", help="Coder models; default the configured coder's and planner's.")
+    ] = "",
+    budget_usd: Annotated[
+        float | None, typer.Option(help="Dollars for everything, with what --keep holds.", min=0, max=1_000_000)
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before spending.")] = False,
+    keep: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Keep each pair there; the next run goes on with what is missing."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Compare models on your own history: tasks cut from commits with tests, worked from the parent, judged by the commit's tests.
+    Exit 1 when a pair was not judged."""
+    from bot.commands import evaluate as command
+    from bot.domain.errors import UserError
+    from bot.domain.money import from_dollars
+    from bot.settings import load
+
+    def agreed(offer: str) -> bool:
+        typer.echo(offer, err=True)
+        try:
+            return yes or typer.confirm("Go on?", err=True)
+        except typer.Abort:
+            raise UserError("Nobody said whether to go on; nothing was spent.", "`--yes` does not ask.") from None
+
+    request = command.Request(
+        directory,
+        lambda line: print(line, flush=True),
+        agreed,
+        commits,
+        tuple(dict.fromkeys(name.strip() for name in models.split(",") if name.strip())),
+        from_dollars(budget_usd) if budget_usd is not None else None,
+        keep,
+        as_json,
+    )
+    sys.exit(command.run(load(), request))
 
 
 def _secrets(settings: Settings) -> tuple[str, ...]:

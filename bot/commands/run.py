@@ -86,22 +86,20 @@ class _Screen:
 
 async def run(settings: Settings, request: Request) -> int:
     """0: proposed, and committed if approved; 1: ended without a change. Raises UserError."""
-    if not settings.anthropic_api_key.get_secret_value():
-        raise UserError("ANTHROPIC_API_KEY is not set (the key for the model).", "export ANTHROPIC_API_KEY=…")
+    settings.required_for_models()
     spec, branch = _spec(settings, request)
     screen = _Screen(as_json=request.as_json)
     screen.show(f"The last commit of {branch}; files that are not committed are not looked at.")
-    async with sandboxes(settings) as endpoint:
-        with local(settings, endpoint) as services:
-            context = LocalContext(services, spec, request.clone, branch)
-            try:
-                proposal = await propose(context, Terminal(screen.tell, screen.ask))
-            except (TaskEnded, UserError, CustodyError, Transient, ModelBusy, ModelRejected, GitError) as fault:
-                if isinstance(fault, UpstreamFault) and fault.rule == "commit_absent":
-                    hint = "Commit something first, or name another branch: --base main."
-                    raise UserError(f"{branch} has no commit in {request.clone}.", hint) from fault
-                return await _ended(context, screen, request, _ending(fault))
-            return await _offer(context, screen, request, proposal)
+    async with sandboxes(settings) as endpoint, local(settings, endpoint) as services:
+        context = LocalContext(services, spec, request.clone, branch)
+        try:
+            proposal = await propose(context, Terminal(screen.tell, screen.ask))
+        except (TaskEnded, UserError, CustodyError, Transient, ModelBusy, ModelRejected, GitError) as fault:
+            if isinstance(fault, UpstreamFault) and fault.rule == "commit_absent":
+                hint = "Commit something first, or name another branch: --base main."
+                raise UserError(f"{branch} has no commit in {request.clone}.", hint) from fault
+            return await _ended(context, screen, request, _ending(fault))
+        return await _offer(context, screen, request, proposal)
 
 
 def _spec(settings: Settings, request: Request) -> tuple[TaskSpec, str]:

@@ -17,6 +17,7 @@ from bot.domain.change import ChangeDigest
 from bot.domain.ids import CommitId, Digest, RepositoryId, is_full_object_id
 
 VERSION = "pullwright-change-v1"
+_NO_NUMBER = RepositoryId(0)
 
 
 def digest_of(base_ref: str, raw_diff: bytes) -> Digest:
@@ -37,16 +38,16 @@ async def digest_of_directory(directory: Path, base: str, head: str, *, base_ref
 
     Raises UpstreamFault.
     """
-    async with _objects_of(_root_of(directory)) as mirror:
+    async with borrowed(root_of(directory)) as mirror:
         return await change_digest(mirror, base_ref, await _commit(mirror, base), await _commit(mirror, head))
 
 
 @asynccontextmanager
-async def _objects_of(directory: Path) -> AsyncIterator[Mirror]:
-    """A store of our own that borrows a clone's objects and refs, so that its config is never read."""
+async def borrowed(directory: Path, number: RepositoryId = _NO_NUMBER) -> AsyncIterator[Mirror]:
+    """A store of our own that borrows a clone's objects and refs, so that its config is never read; what is written goes with it."""
     git_dir = git_dir_of(directory)
     with TemporaryDirectory(prefix="digest-") as fresh:
-        mirror = Mirror(Path(fresh), RepositoryId(0))
+        mirror = Mirror(Path(fresh), number)
         mirror.open()
         (mirror.git_dir / "objects/info/alternates").write_text(f"{git_dir / 'objects'}\n")
         if (git_dir / "shallow").is_file():
@@ -71,7 +72,7 @@ async def _refs(mirror: Mirror, directory: Path) -> list[str]:
     return lines
 
 
-def _root_of(directory: Path) -> Path:
+def root_of(directory: Path) -> Path:
     """Where the clone begins that the directory stands in; the directory itself when it stands in none."""
     inside = directory.resolve()
     return next((place for place in (inside, *inside.parents) if is_clone(place)), directory)

@@ -221,8 +221,8 @@ class Mirror:
             raise UpstreamFault("not_a_commit", detail=commit)
         _write(self.git_dir / "refs/custody" / f"c-{commit}", f"{commit}\n")
 
-    async def from_directory(self, path: Path, ref: str = "HEAD") -> CommitId:
-        """Import the commit that `ref` names in a local clone; its files on disk and its config are not looked at."""
+    async def from_directory(self, path: Path, ref: str = "HEAD", *, alone: bool = False) -> CommitId:
+        """Import the commit that `ref` names in a local clone, `alone`: without history. Files on disk and config are not looked at."""
         self.open()
         if ref.startswith("-"):
             raise UpstreamFault("ref_name", ref)
@@ -238,7 +238,7 @@ class Mirror:
             raise sha256_fault()
         commit = CommitId(found)
         if not await self.has(commit):
-            await self._fetch(local, [commit], "--update-shallow")
+            await self._fetch(local, [commit], "--depth=1" if alone else "--update-shallow")
             await self._keep(commit)
         return commit
 

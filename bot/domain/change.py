@@ -56,6 +56,18 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class CommitFacts:
+    """A commit of a history: what it says and what it changes against its first parent, which is None for a root. `lines` counts
+    those added and removed, binary files left out."""
+
+    id: CommitId
+    parent: CommitId | None
+    message: str
+    changes: tuple[ChangedPath, ...]
+    lines: int
+
+
+@dataclass(frozen=True, slots=True)
 class ChangeDigest:
     """The digest of design §7 and what it was computed from."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -49,10 +49,11 @@ class LocalContext(TaskContext):
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """How the person is told and asked. `ask` gives what was typed after a question; nothing at the end of input."""
+    """How the person is told and asked. `ask` gives what was typed after a question; nothing at the end of input. None: nobody is
+    there, so that no plan waits."""
 
     tell: Callable[[Stage, Progress], None]
-    ask: Callable[[str], Awaitable[str]]
+    ask: Callable[[str], Awaitable[str]] | None
 
 
 class LocalBuilder:
@@ -64,7 +65,10 @@ class LocalBuilder:
         self._asked = 0
 
     async def prepare(self) -> Prepared:
-        return await segments.prepare(self._context)
+        prepared = await segments.prepare(self._context)
+        if self._terminal.ask is None:
+            return replace(prepared, settings=replace(prepared.settings, plan_gate=False))
+        return prepared
 
     async def plan(self, prepared: Prepared) -> Plan:
         return await segments.plan(self._context, prepared)
@@ -80,6 +84,8 @@ class LocalBuilder:
 
     async def receive(self) -> Envelope | None:
         """What the person types where a plan waits for its hash, as the command it would be on GitHub."""
+        if self._terminal.ask is None:
+            return None
         typed = await self._terminal.ask("First 12 characters of the plan's hash, or nothing to stop: ")
         self._asked += 1
         command = Command(Verb.APPROVE, typed if HASH.fullmatch(typed) else "no hash") if typed else Command(Verb.STOP)

@@ -25,7 +25,7 @@ def pure(path: Path) -> bool:
     room = path.relative_to(BOT).parts
     if room[0] in {"domain", "policy"}:
         return True
-    return room[0] in {"stages", "audit"} and path.name != "run.py"
+    return room[0] in {"stages", "audit", "evaluation"} and path.name != "run.py"
 
 
 @pytest.mark.parametrize("path", [p for p in modules() if pure(p)], ids=lambda p: str(p.relative_to(BOT)))
