@@ -17,13 +17,14 @@ from bot.commands.kept import Kept
 from bot.commands.serve import sandboxes
 from bot.commands.trials import Trials
 from bot.custody.digest import borrowed, root_of
-from bot.custody.faults import UpstreamFault
+from bot.custody.faults import LineFault
 from bot.custody.git import GitError
 from bot.custody.grammar import visible
 from bot.custody.history import walk
 from bot.domain.errors import UserError
 from bot.domain.ids import CommitId, short
 from bot.domain.money import ZERO, MicroUsd, from_dollars
+from bot.domain.repository import SETTINGS_PATH
 from bot.evaluation import report
 from bot.evaluation.cutting import Candidate, Unfit, cut
 from bot.evaluation.judging import Demand, Invalid, Outcome, Pair, Task, affordable
@@ -107,7 +108,7 @@ def run(settings: Settings, request: Request) -> int:
         work.tell("Nothing was spent.")
         return 1
     asked = Evaluation(survey, settings.planner_model, models, budget)
-    return _show(work, asyncio.run(_worked(work, found.clone, asked, tasks)))
+    return _show(work, asyncio.run(_worked(work, found, asked, tasks)))
 
 
 def _nothing(found: _Cut) -> Survey:
@@ -128,9 +129,10 @@ def _require_known(models: tuple[str, ...]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """What a clone's history offers, before any test was run."""
+    """What a clone's history offers, before any test was run; `settings` are those of its newest commit."""
 
     clone: Path
+    settings: bytes | None
     looked: int
     unfit: Mapping[Unfit, int]
     candidates: tuple[Candidate, ...]
@@ -139,10 +141,12 @@ class _Cut:
 async def _cut(work: _Work) -> _Cut:
     """Commits from the newest on, until there are enough that might make a task."""
     directory, policies = work.request.directory, load_policies(work.settings.policies)
-    looked, unfit, candidates = 0, Counter[Unfit](), list[Candidate]()
+    looked, unfit, candidates, settings = 0, Counter[Unfit](), list[Candidate](), None
     try:
         async with borrowed(clone := root_of(directory)) as mirror:
             async for facts in walk(mirror, MOST_COMMITS):
+                if not looked:
+                    settings = await mirror.file_at(facts.id, SETTINGS_PATH, limit=100_000)
                 looked += 1
                 one = cut(facts, policies)
                 if isinstance(one, Unfit):
@@ -151,12 +155,12 @@ async def _cut(work: _Work) -> _Cut:
                     candidates.append(one)
                 if len(candidates) >= _TRIED * work.request.commits:
                     break
-    except UpstreamFault as fault:
+    except LineFault as fault:
         said, hint = _UNREADABLE.get(fault.rule, (f"cannot be read: {fault.meaning}", ""))
         raise UserError(f"{directory} {said}", hint) from None
     except GitError as fault:
         raise UserError(f"The history of {directory} cannot be read: {fault}", "Fetch what is missing.") from fault
-    return _Cut(clone, looked, unfit, tuple(candidates))
+    return _Cut(clone, settings, looked, unfit, tuple(candidates))
 
 
 _UNREADABLE = {
@@ -166,15 +170,15 @@ _UNREADABLE = {
 
 
 @asynccontextmanager
-async def _trials(work: _Work, clone: Path) -> AsyncIterator[Trials]:
+async def _trials(work: _Work, found: _Cut) -> AsyncIterator[Trials]:
     async with sandboxes(work.settings) as endpoint, local(work.settings, endpoint) as services:
-        yield Trials(services, clone, int(time.time()))
+        yield Trials(services, found.clone, found.settings, int(time.time()))
 
 
 async def _examined(work: _Work, found: _Cut) -> tuple[Survey, Mapping[CommitId, Task]]:
     """Which candidates are valid, the newest first, until they are enough. No model is asked."""
     invalid, fit, tasks = list[tuple[Candidate, str]](), list[Candidate](), dict[CommitId, Task]()
-    async with _trials(work, found.clone) as trials:
+    async with _trials(work, found) as trials:
         for one in found.candidates:
             proved = await _what_it_proves(work, trials, one)
             if isinstance(proved, Invalid):
@@ -198,11 +202,11 @@ async def _what_it_proves(work: _Work, trials: Trials, one: Candidate) -> Demand
     return found
 
 
-async def _worked(work: _Work, clone: Path, found: Evaluation, tasks: Mapping[CommitId, Task]) -> Evaluation:
+async def _worked(work: _Work, source: _Cut, found: Evaluation, tasks: Mapping[CommitId, Task]) -> Evaluation:
     """All pairs, task by task, as far as the budget goes and until somebody interrupts."""
     pairs, not_run, why = list[Pair](), list[tuple[CommitId, str]](), ""
     spent = {key: pair.cost for key in found.wanted() if (pair := work.before(*key)) is not None}
-    async with _trials(work, clone) as trials:
+    async with _trials(work, source) as trials:
         for number, (commit, model) in enumerate(found.wanted(), 1):
             pair = work.done(commit, model)
             if pair is None and not why and not affordable(spent.values(), work.each, found.budget):
@@ -225,9 +229,9 @@ async def _worked(work: _Work, clone: Path, found: Evaluation, tasks: Mapping[Co
 def _show(work: _Work, found: Evaluation) -> int:
     screen = Console(stderr=work.request.as_json, highlight=False)
     for table in report.tables(found):
-        screen.print(table)
-    if rest := report.left(found):
-        screen.print(rest, markup=False, soft_wrap=True)
+        screen.print(table, "")
+    if remarks := report.remarks(found):
+        screen.print(visible(remarks), markup=False, soft_wrap=True)
     if work.request.as_json:
         work.request.announce(json.dumps(report.told(found)))
     if any(pair.outcome is Outcome.STOPPED for pair in found.pairs):

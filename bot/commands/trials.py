@@ -40,8 +40,10 @@ Tell = Callable[[str], None]
 class _Checks(LocalContext):
     """Runs the repository's own checks on trees of a store that knows the whole history; no model is asked here."""
 
-    def __init__(self, services: Services, spec: TaskSpec, mirror: Mirror, base: CommitId) -> None:
-        super().__init__(services, spec, mirror.git_dir, base)
+    def __init__(
+        self, services: Services, spec: TaskSpec, mirror: Mirror, base: CommitId, settings: bytes | None
+    ) -> None:
+        super().__init__(services, spec, mirror.git_dir, base, settings=settings)
         self.mirror = mirror
         self._base = base
 
@@ -51,10 +53,12 @@ class _Checks(LocalContext):
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """Works tasks cut from one clone. `began` tells this evaluation's tasks from those of others in the ledger."""
+    """Works tasks cut from one clone. `settings` are those of its newest commit, for parents that have none; `began` tells this
+    evaluation's tasks from those of others in the ledger."""
 
     services: Services
     clone: Path
+    settings: bytes | None
     began: int
 
     async def examine(self, one: Candidate) -> Demand | Invalid:
@@ -87,7 +91,13 @@ class Trials:
     async def _worked(self, task: Task, spec: TaskSpec, pair: Pair, tell: Tell) -> Pair:
         with TemporaryDirectory(prefix="trial-", dir=self.services.home) as home:
             models = replace(self.services.models, coder=pair.model)
-            context = LocalContext(replace(self.services, home=Path(home), models=models), spec, self.clone, pair.base)
+            context = LocalContext(
+                replace(self.services, home=Path(home), models=models),
+                spec,
+                self.clone,
+                pair.base,
+                settings=self.settings,
+            )
             try:
                 # The one store its work is answered from holds the base and nothing else of the history.
                 await context.mirror.from_directory(self.clone, pair.base, alone=True)
@@ -122,7 +132,7 @@ class Trials:
 
     async def _checked(self, one: Candidate, mirror: Mirror, trees: tuple[TreeId, ...]) -> tuple[TestReport, ...]:
         """One run of the checks for each tree, by the settings that stand in the parent, each in a fresh sandbox."""
-        context = _Checks(self.services, self._spec(one, "checks"), mirror, one.base)
+        context = _Checks(self.services, self._spec(one, "checks"), mirror, one.base, self.settings)
         settings = (await segments.pin(context)).settings
         if settings.test is None:
             raise UserError("no test command is known for its parent")

@@ -26,6 +26,8 @@ _TRAILER = re.compile(
 _MERGE = re.compile(r"Merge (?:pull request #\d+ from \S+|(?:remote-tracking )?branch(?:es)? .*|tag .*|commit .*)")
 _HASH = re.compile(r"(?<![-\w/])(?:commit\s+)?(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}(?![-\w])")
 _LINK = re.compile(r"\S*/commits?/[0-9a-f]{7,40}\S*")
+_RULE = re.compile(r"\n-{3,}$")
+"""What GitHub puts before the people of a squashed pull request."""
 _BOT = Actor(UserId(0), "pullwright", is_bot=True)
 
 
@@ -85,7 +87,7 @@ def words_of(message: str) -> str:
     if lines and _MERGE.fullmatch(lines[0]):
         lines = lines[1:]
     text = _HASH.sub("an earlier commit", _LINK.sub("an earlier commit", "\n".join(lines)))
-    return re.sub(r"\n{3,}", "\n\n", text).strip()
+    return re.sub(r"\n{3,}", "\n\n", _RULE.sub("", text.strip())).strip()
 
 
 def _says_something(words: str) -> bool:

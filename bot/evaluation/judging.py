@@ -109,9 +109,9 @@ def demand(base: TestReport, hidden: TestReport, after: TestReport) -> Demand | 
     those keep the runner from collecting anything, those of the tests that passed on the parent are still others.
     """
     if unrunnable(base):
-        return Invalid("the tests do not run on its parent")
+        return Invalid(f"the tests do not run on its parent{_last(base)}")
     if unrunnable(after):
-        return Invalid("the tests do not run on the commit itself")
+        return Invalid(f"the tests do not run on the commit itself{_last(after)}")
     before, tried = aligned(after, base), aligned(after, hidden)
     required = after.ids(TestOutcome.PASSED)
     fresh = required - tried.ids(TestOutcome.PASSED)
@@ -120,6 +120,12 @@ def demand(base: TestReport, hidden: TestReport, after: TestReport) -> Demand | 
     known = {case.id for case in tried.cases}
     own = frozenset(test for test in fresh if test in known or test not in before.ids(TestOutcome.PASSED)) or fresh
     return Demand(own, required - own, after)
+
+
+def _last(report: TestReport) -> str:
+    """The end of what a run said, in brackets; nothing when it said nothing."""
+    said = report.tail.strip().rsplit("\n", 1)[-1][:200]
+    return f" ({said})" if said else ""
 
 
 def judge(wanted: Demand, report: TestReport) -> tuple[tuple[str, ...], tuple[str, ...]]:

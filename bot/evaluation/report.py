@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.table import Table
-from rich.text import Text
 
 from bot.domain.ids import CommitId, short
 from bot.domain.money import MicroUsd, dollars, show
@@ -87,41 +86,50 @@ def outcome(pair: Pair) -> str:
 
 def tables(found: Evaluation) -> tuple[Table, Table]:
     """Every pair, and what they add up to by model."""
-    pairs = Table(title="Tasks", title_justify="left")
-    for heading in ("task", "model", "outcome", "cost", "calls", "seconds", "files"):
-        pairs.add_column(heading, justify="left" if heading in {"task", "model", "outcome"} else "right")
+    pairs = _table("task", "model", "outcome", "cost", "calls", "time", "files")
     for pair in found.pairs:
         same = len(set(pair.files) & set(pair.wanted))
         pairs.add_row(
-            Text(f"{short(pair.commit)} {pair.title}"),
-            Text(pair.model),
-            Text(outcome(pair)),
+            short(pair.commit),
+            pair.model,
+            pair.outcome.value,
             show(pair.cost),
             str(pair.calls),
-            f"{pair.seconds:.0f}",
-            f"{same} of {len(pair.wanted)}, {len(pair.files) - same} more" if pair.files else "–",
+            f"{pair.seconds:.0f} s",
+            f"{same}/{len(pair.wanted)}" + (f" +{len(pair.files) - same}" if len(pair.files) > same else ""),
         )
-    totals = Table(title="Models", title_justify="left")
-    for heading in ("model", "solved", "cost", "per solved", "calls", "median seconds"):
-        totals.add_column(heading, justify="left" if heading == "model" else "right")
+    totals = _table("model", "solved", "cost", "per solved", "calls", "median time")
     for one in found.totals():
         totals.add_row(
-            Text(one.model),
+            one.model,
             f"{one.solved} of {one.judged}",
             show(one.spent),
             show(one.per_solved) if one.per_solved is not None else "–",
             str(one.calls),
-            f"{one.seconds:.0f}" if one.seconds is not None else "–",
+            f"{one.seconds:.0f} s" if one.seconds is not None else "–",
         )
     return pairs, totals
 
 
-def left(found: Evaluation) -> str:
-    """Which pairs were not run, and why; empty when all were."""
-    if not found.not_run:
-        return ""
-    named = ", ".join(f"{short(commit)} × {model}" for commit, model in found.not_run)
-    return f"Not run, because {found.why}: {named}."
+def _table(*headings: str) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading in {"task", "model", "outcome"} else "right", no_wrap=True)
+    return table
+
+
+def remarks(found: Evaluation) -> str:
+    """What the tasks were, why pairs were not solved, which were not run, and why."""
+    lines = [f"{short(one.commit)} {one.title}" for one in found.survey.fit]
+    lines += [
+        f"{short(pair.commit)} × {pair.model}: {outcome(pair)}"
+        for pair in found.pairs
+        if pair.outcome is not Outcome.SOLVED
+    ]
+    if found.not_run:
+        named = ", ".join(f"{short(commit)} × {model}" for commit, model in found.not_run)
+        lines.append(f"Not run, because {found.why}: {named}.")
+    return "\n".join(lines)
 
 
 def told(found: Evaluation) -> dict[str, object]:

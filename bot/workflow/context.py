@@ -12,7 +12,7 @@ from bot.custody.workbench import BenchSettings, Workbench
 from bot.domain.event import Actor
 from bot.domain.ids import CommitId
 from bot.domain.money import MicroUsd
-from bot.domain.repository import RepositorySettings
+from bot.domain.repository import SETTINGS_PATH, RepositorySettings
 from bot.domain.task import TaskSpec
 from bot.providers.forge.port import Forge
 from bot.providers.journal.port import Journal
@@ -60,6 +60,10 @@ class TaskContext:
             return None
         await self.mirror.fetch(await self.upstream(), commits=(base,))
         return repository.default_branch, base
+
+    async def settings_at(self, base: CommitId) -> bytes | None:
+        """The repository's settings as they stand in the base; None when it has none."""
+        return await self.mirror.file_at(base, SETTINGS_PATH, limit=100_000)
 
     async def upstream(self) -> Upstream:
         """Where to fetch from, with a token that can only read this repository."""

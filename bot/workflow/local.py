@@ -30,12 +30,16 @@ AUTHOR = Author("Pullwright", "pullwright@localhost")
 
 
 class LocalContext(TaskContext):
-    """A context whose repository is a clone on this machine: the last commit of `branch`, never the work tree."""
+    """A context whose repository is a clone on this machine: the last commit of `branch`, never the work tree. `settings` hold where
+    that commit has none."""
 
-    def __init__(self, services: Services, spec: TaskSpec, clone: Path, branch: str) -> None:
+    def __init__(
+        self, services: Services, spec: TaskSpec, clone: Path, branch: str, *, settings: bytes | None = None
+    ) -> None:
         super().__init__(services, spec, DirectJournal())
         self._clone = clone
         self._branch = branch
+        self._settings = settings
 
     async def forge(self) -> Forge:
         raise RuntimeError("a task on a local clone has no GitHub")
@@ -45,6 +49,10 @@ class LocalContext(TaskContext):
 
     async def pin(self) -> tuple[str, CommitId]:
         return self._branch, await self.mirror.from_directory(self._clone, self._branch)
+
+    async def settings_at(self, base: CommitId) -> bytes | None:
+        given = await super().settings_at(base)
+        return self._settings if given is None else given
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,7 @@ async def pin(context: TaskContext) -> Prepared:
     branch, base = pinned
     tree = await context.mirror.tree_of(base)
     paths = await _paths(context, tree)
-    given = await context.mirror.file_at(base, SETTINGS_PATH, limit=100_000)
+    given = await context.settings_at(base)
     settings = parse_settings(given) if given is not None else RepositorySettings()
     if isinstance(settings, SettingsFault):
         raise TaskEnded(texts.bad_settings(SETTINGS_PATH, settings.message))

@@ -57,17 +57,18 @@ def committed(clone: Path, files: Mapping[str, str], message: str) -> str:
 
 
 def history(root: Path) -> tuple[Path, str, str]:
-    """A root, a commit with code and its test, one whose test passes without it, one without a test; the second and third by id."""
+    """A root, a commit with code and its test, one whose test passes without it, one without a test; the second and third by id. Only
+    the last one has settings, which hold for all, but that nobody is there to approve a plan."""
     clone = root / "shop"
     clone.mkdir()
     git(clone, "init", "-q", "-b", "main")
-    committed(clone, {**FILES, ".github/pullwright.toml": GATED}, "Begin with calc")
+    committed(clone, {name: FILES[name] for name in ("calc.py", "test_calc.py")}, "Begin with calc")
     tests = FILES["test_calc.py"] + HIDDEN
     task = committed(clone, {"calc.py": FILES["calc.py"] + TRIPLE, "test_calc.py": tests}, MESSAGE)
     proves_nothing = committed(
         clone, {"NOTES": "words\n", "test_calc.py": tests + ALREADY}, "Say that words can be added"
     )
-    committed(clone, {"NOTES": "words and lists\n"}, "Mention lists in the notes")
+    committed(clone, {"NOTES": "words and lists\n", ".github/pullwright.toml": GATED}, "Mention lists in the notes")
     return clone, task, proves_nothing
 
 
