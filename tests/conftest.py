@@ -14,7 +14,7 @@ gc.set_threshold(50_000)  # as `pullwright` sets it: most of what is made here i
 
 _FIRST = tuple(
     f"tests/scenarios/test_{name}"
-    for name in ("real_projects", "crash", "lightning", "worker", "local_run", "intake_killed", "egress")
+    for name in ("real_projects", "crash", "lightning", "worker", "local_run", "evaluation", "intake_killed", "egress")
 )
 
 

@@ -97,7 +97,7 @@ def run(settings: Settings, request: Request) -> int:
     survey, tasks = asyncio.run(_examined(work, found)) if found.candidates else (_nothing(found), {})
     work.tell(report.surveyed(survey))
     if not survey.fit:
-        hint = "A task is a commit with a test that fails before it and passes with it."
+        hint = f"It takes a commit with a test that fails before it, and tests that run in a sandbox ({SETTINGS_PATH} says how)."
         raise UserError(f"No commit of {request.directory} makes a task. {report.refused(survey)}", hint)
     pairs = Evaluation(survey, settings.planner_model, models, ZERO).wanted()
     before = MicroUsd(sum(pair.cost for key in pairs if (pair := work.before(*key)) is not None))

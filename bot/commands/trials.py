@@ -85,7 +85,7 @@ class Trials:
         except asyncio.CancelledError:
             tell("stopping")
         totals = await self.services.ledger.totals(spec.id)
-        seconds = round(time.monotonic() - began, 3)
+        seconds = pair.seconds or _since(began)
         return replace(pair, spent=totals.spent, calls=totals.calls, usage=totals.usage, seconds=seconds)
 
     async def _worked(self, task: Task, spec: TaskSpec, pair: Pair, tell: Tell) -> Pair:
@@ -98,6 +98,7 @@ class Trials:
                 pair.base,
                 settings=self.settings,
             )
+            began = time.monotonic()
             try:
                 # The one store its work is answered from holds the base and nothing else of the history.
                 await context.mirror.from_directory(self.clone, pair.base, alone=True)
@@ -106,6 +107,7 @@ class Trials:
                 ending = fault.ending if isinstance(fault, TaskEnded) else journal.ending_of(fault)
                 calls = (await context.cost()).calls
                 return replace(pair, outcome=outcome_of(ending.stage, calls), reason=ending.reason)
+            pair = replace(pair, seconds=_since(began))
             tell("judging")
             change = proposal.built.verified.change
             files = tuple(path.path for path in change.paths if not is_test(path.path))
@@ -158,6 +160,10 @@ class Trials:
             one.words,
             self.services.budget,
         )
+
+
+def _since(began: float) -> float:
+    return round(time.monotonic() - began, 3)
 
 
 def _why(fault: Exception) -> str:

@@ -28,7 +28,7 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Invalid:
-    """Why a commit's tests prove nothing. `proven` False: the checks could not be run, and may be another time."""
+    """Why a commit cannot be judged by its tests. `proven` False: they could not be run, and may be another time."""
 
     reason: str
     proven: bool = True
@@ -109,9 +109,9 @@ def demand(base: TestReport, hidden: TestReport, after: TestReport) -> Demand | 
     those keep the runner from collecting anything, those of the tests that passed on the parent are still others.
     """
     if unrunnable(base):
-        return Invalid(f"the tests do not run on its parent{_last(base)}")
+        return Invalid(f"the tests do not run on its parent{_last(base)}", proven=False)
     if unrunnable(after):
-        return Invalid(f"the tests do not run on the commit itself{_last(after)}")
+        return Invalid(f"the tests do not run on the commit itself{_last(after)}", proven=False)
     before, tried = aligned(after, base), aligned(after, hidden)
     required = after.ids(TestOutcome.PASSED)
     fresh = required - tried.ids(TestOutcome.PASSED)
@@ -124,7 +124,7 @@ def demand(base: TestReport, hidden: TestReport, after: TestReport) -> Demand | 
 
 def _last(report: TestReport) -> str:
     """The end of what a run said, in brackets; nothing when it said nothing."""
-    said = report.tail.strip().rsplit("\n", 1)[-1][:200]
+    said = report.tail.strip().rsplit("\n", 1)[-1].strip("= ")[:200]
     return f" ({said})" if said else ""
 
 

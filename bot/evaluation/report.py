@@ -17,7 +17,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What was found in the history: `fit` are the valid tasks, `invalid` those whose tests prove nothing, with the reason."""
+    """What was found in the history: `fit` are the valid tasks, `invalid` those that their tests cannot judge, with the reason."""
 
     looked: int
     unfit: Mapping[Unfit, int]
@@ -59,7 +59,7 @@ def surveyed(survey: Survey) -> str:
 def refused(survey: Survey) -> str:
     """Why commits make no task, by how many; empty when all do."""
     counts = [f"{number} {reason}" for reason, number in sorted(survey.unfit.items(), key=lambda item: -item[1])]
-    proved = f"{len(survey.invalid)} prove nothing by their tests" if survey.invalid else ""
+    proved = f"{len(survey.invalid)} cannot be judged by their tests" if survey.invalid else ""
     told = ", ".join([*counts, *([proved] if proved else [])])
     return f"{told[:1].upper()}{told[1:]}." if told else ""
 

@@ -32,12 +32,17 @@ MESSAGE = "Add calc.triple\n\nThree times its argument.\n\nSigned-off-by: Ann <a
 
 @dataclass
 class TwoModels:
-    """The planner and one coder know what to do, the other coder thinks of numbers only."""
+    """The planner and one coder know what to do, the other coder thinks of numbers only. Each looks at what `home` could answer from."""
 
+    home: Path
+    objects: set[str] = field(default_factory=set)
     good: StepBrain = field(default_factory=lambda: StepBrain(GOOD, plan("calc.py", "test_calc.py")))
     bad: StepBrain = field(default_factory=lambda: StepBrain(WRONG))
 
     def answer(self, request: BrainRequest) -> BrainAnswer:
+        for store in self.home.glob("trial-*/mirrors/*/objects"):
+            listed = git(store.parent, "--git-dir=.", "cat-file", "--batch-all-objects", "--batch-check=%(objectname)")
+            self.objects |= set(listed.split())
         planning = bool(request.output_config.get("format"))
         return (self.good if planning or request.model == SOLVES else self.bad).answer(request)
 
@@ -74,7 +79,7 @@ def history(root: Path) -> tuple[Path, str, str]:
 
 async def test_tasks_of_a_history_are_worked_by_two_models_and_judged_by_tests_they_never_saw(tmp_path: Path):
     clone, task, proves_nothing = history(tmp_path)
-    brain, keep, offers = TwoModels(), tmp_path / "kept", list[str]()
+    brain, keep, offers = TwoModels(tmp_path / "data"), tmp_path / "kept", list[str]()
     async with anthropic.running(Config(brain=brain)) as model:
         settings = Settings(
             home=tmp_path / "data", anthropic_api_key=SecretStr(model.api_key), anthropic_base_url=model.url
@@ -118,4 +123,7 @@ async def test_tasks_of_a_history_are_worked_by_two_models_and_judged_by_tests_t
     assert "return a + a" in brain.heard
     assert "test_threefold" not in brain.heard
     assert "Signed-off-by" not in brain.heard
+    known, unknown = (git(clone, "rev-list", "--objects", names).split() for names in (f"{task}^", f"{task}^..HEAD"))
+    assert known[0] in brain.objects
+    assert brain.objects.isdisjoint(unknown)
     assert git(clone, "status", "--porcelain") == ""

@@ -171,6 +171,7 @@ async def stored(home: Path) -> Settings:
     again = await store.tasks.start(start("d", 5, 2), BUDGET)
     assert again is not None
     await store.ledger.open(attempt(task="run:7:1"), budget=BUDGET)
+    await store.ledger.open(attempt(task="eval:7:m:1"), budget=BUDGET)
     store.close()
     return settings
 
@@ -184,6 +185,7 @@ async def stored(home: Path) -> Settings:
         ("acme/shop#5", "task:2:5:2", ("task:2:5:1", "task:1:5:1")),
         ("run:7:1", "run:7:1", ()),
         ("run:", "run:7:1", ()),
+        ("eval:7:m", "eval:7:m:1", ()),
     ],
 )
 async def test_a_task_is_found_by_what_people_know_of_it(
@@ -191,7 +193,7 @@ async def test_a_task_is_found_by_what_people_know_of_it(
 ):
     found = await trace(await stored(tmp_path), name)
     assert (found.task, found.earlier) == (task, earlier)
-    assert (found.record is None) == task.startswith("run:")
+    assert (found.record is None) == task.startswith(("run:", "eval:"))
     assert found.history is None
     assert found.missing
 
