@@ -37,7 +37,8 @@ MOST_COMMITS = 1_000
 _TRIED = 4
 """Commits whose tests are tried, for each task that is wanted: each costs three runs of the checks."""
 _VENDOR = "anthropic"
-_INTERRUPTED = 130
+_INTERRUPTED = "it was interrupted"
+_EXIT_INTERRUPTED = 130
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ def run(settings: Settings, request: Request) -> int:
     settings.required_for_models()
     models = request.models or tuple(dict.fromkeys((settings.coder_model, settings.planner_model)))
     _require_known((settings.planner_model, *models))
-    work = _Work(settings, request, models, Kept(request.keep), Console(stderr=True, highlight=False))
+    work = _Work(settings, request, models, Kept.at(request.keep), Console(stderr=True, highlight=False))
     found = asyncio.run(_cut(work))
     survey, tasks = asyncio.run(_examined(work, found)) if found.candidates else (_nothing(found), {})
     work.tell(report.surveyed(survey))
@@ -204,26 +205,30 @@ async def _what_it_proves(work: _Work, trials: Trials, one: Candidate) -> Demand
 
 async def _worked(work: _Work, source: _Cut, found: Evaluation, tasks: Mapping[CommitId, Task]) -> Evaluation:
     """All pairs, task by task, as far as the budget goes and until somebody interrupts."""
-    pairs, not_run, why = list[Pair](), list[tuple[CommitId, str]](), ""
-    spent = {key: pair.cost for key in found.wanted() if (pair := work.before(*key)) is not None}
-    async with _trials(work, source) as trials:
-        for number, (commit, model) in enumerate(found.wanted(), 1):
-            pair = work.done(commit, model)
-            if pair is None and not why and not affordable(spent.values(), work.each, found.budget):
-                why = "the budget for all would be passed"
-            if pair is None and not why:
-                tell = work.telling(f"[{number}/{len(found.wanted())}] {short(commit)} {model}: ")
+    wanted, why = found.wanted(), ""
+    pairs = {key: pair for key in wanted if (pair := work.done(*key)) is not None}
+    spent = {key: pair.cost for key in wanted if (pair := work.before(*key)) is not None}
+    try:
+        async with _trials(work, source) as trials:
+            for number, (commit, model) in enumerate(wanted, 1):
+                if (commit, model) in pairs:
+                    continue
+                if not affordable(spent.values(), work.each, found.budget):
+                    why = "the budget for all would be passed"
+                    break
+                tell = work.telling(f"[{number}/{len(wanted)}] {short(commit)} {model}: ")
                 trial = await trials.attempt(tasks[commit], model, tell)
                 pair = replace(trial, earlier=spent.get((commit, model), ZERO))
-                spent[commit, model] = pair.cost
+                pairs[commit, model], spent[commit, model] = pair, pair.cost
                 work.kept.put_pair(pair)
                 tell(report.outcome(pair))
-                why = "it was interrupted" if pair.outcome is Outcome.STOPPED else ""
-            if pair is None:
-                not_run.append((commit, model))
-            else:
-                pairs.append(pair)
-    return replace(found, pairs=tuple(pairs), not_run=tuple(not_run), why=why)
+                if pair.outcome is Outcome.STOPPED:
+                    why = _INTERRUPTED
+                    break
+    except asyncio.CancelledError:
+        why = _INTERRUPTED
+    done = tuple(pairs[key] for key in wanted if key in pairs)
+    return replace(found, pairs=done, not_run=tuple(key for key in wanted if key not in pairs), why=why)
 
 
 def _show(work: _Work, found: Evaluation) -> int:
@@ -234,6 +239,6 @@ def _show(work: _Work, found: Evaluation) -> int:
         screen.print(visible(remarks), markup=False, soft_wrap=True)
     if work.request.as_json:
         work.request.announce(json.dumps(report.told(found)))
-    if any(pair.outcome is Outcome.STOPPED for pair in found.pairs):
-        return _INTERRUPTED
+    if found.why == _INTERRUPTED:
+        return _EXIT_INTERRUPTED
     return 1 if found.not_run or any(not pair.outcome.counts for pair in found.pairs) else 0

@@ -24,6 +24,13 @@ class Kept:
 
     directory: Path | None
 
+    @classmethod
+    def at(cls, directory: Path | None) -> Kept:
+        """Made now, so that a name which cannot be a directory is told before any work."""
+        if directory is not None:
+            directory.mkdir(parents=True, exist_ok=True)
+        return cls(directory)
+
     def pair(self, commit: CommitId, planner: str, model: str) -> Pair | None:
         """What an earlier run kept of this pair, judged or not."""
         found: Pair | None = self._read(f"{short(commit)}-{planner}-{model}.json", _PAIR)
@@ -52,7 +59,6 @@ class Kept:
     def _write(self, name: str, data: bytes) -> None:
         if self.directory is None:
             return
-        self.directory.mkdir(parents=True, exist_ok=True)
         fresh = self.directory / f".{name}.{secrets.token_hex(4)}"
         with fresh.open("wb") as file:
             file.write(data + b"\n")

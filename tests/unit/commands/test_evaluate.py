@@ -54,7 +54,7 @@ def test_what_cannot_be_done_is_one_sentence_with_what_to_do(tmp_path: Path, arr
 
 
 def test_what_was_kept_is_found_again_and_what_is_damaged_is_named(tmp_path: Path):
-    kept, commit = Kept(tmp_path / "kept"), CommitId("c" * 40)
+    kept, commit = Kept.at(tmp_path / "kept"), CommitId("c" * 40)
     assert kept.found(commit) is None
     kept.put_found(commit, Invalid("its tests pass without it"))
     assert kept.found(commit) == Invalid("its tests pass without it")
