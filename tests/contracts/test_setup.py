@@ -147,16 +147,22 @@ async def test_the_command_makes_an_app_that_signs_in(tmp_path: Path, monkeypatc
 
 async def test_an_interrupt_leaves_nothing_and_says_so(tmp_path: Path):
     child = await asyncio.create_subprocess_exec(
+        *("env", "--default-signal=INT"),  # tests that run in the background of a shell inherit that it is ignored
         *(ROOT / ".venv/bin/pullwright", "setup", HOOK),
         env={"PATH": os.environ["PATH"], "PULLWRIGHT_HOME": str(tmp_path / "home")},
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    assert child.stdout
-    assert b"Open this address" in await child.stdout.readline()
-    child.send_signal(signal.SIGINT)
-    _, errors = await child.communicate()
+    try:
+        assert child.stdout
+        assert b"Open this address" in await child.stdout.readline()
+        child.send_signal(signal.SIGINT)
+        _, errors = await asyncio.wait_for(child.communicate(), 30)
+    finally:
+        if child.returncode is None:
+            child.kill()
+            await child.wait()
     assert child.returncode == 130
     assert errors.count(b"\n") == 1
     assert b"stopped" in errors

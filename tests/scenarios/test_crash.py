@@ -4,7 +4,7 @@ from pathlib import Path
 
 from bot.demo import script
 from bot.demo.brain import DemoBrain
-from tests.births import by_command
+from tests.births import by_command, forked
 from tests.scenarios.brains import FILES, StepBrain
 from tests.world import World, digest_in, world
 
@@ -18,6 +18,7 @@ async def test_a_kill_in_the_middle_of_coding_loses_nothing_and_repeats_nothing(
         issue = await here.ask(script.ISSUE_TITLE, script.ISSUE_BODY)
         await here.says(issue, "Make the limit a setting ← now")
         await here.kill()
+        here.birth = forked
         before = here.model.state.bill.document()["totals"]["requests"]
         await here.start()
         pull = await here.draft(patience=240)

@@ -10,7 +10,16 @@ import pytest
 
 from tests.scenarios.real import sources
 from tests.scenarios.real.phases import seconds
-from tests.scenarios.real.projects import DJANGO, DJANGO_LARGE, MARSHMALLOW, SETTINGS, WERKZEUG, WERKZEUG_LARGE, Project
+from tests.scenarios.real.projects import (
+    DJANGO,
+    DJANGO_LARGE,
+    MARSHMALLOW,
+    MARSHMALLOW_LARGE,
+    SETTINGS,
+    WERKZEUG,
+    WERKZEUG_LARGE,
+    Project,
+)
 from tests.scenarios.real.replay import ReplayBrain
 from tests.scenarios.real.trees import tree_id
 from tests.world import World, digest_in, world
@@ -84,6 +93,7 @@ def spent(here: World) -> float:
         pytest.param(MARSHMALLOW, id="marshmallow"),
         pytest.param(WERKZEUG, id="werkzeug"),
         pytest.param(DJANGO, id="django"),
+        pytest.param(MARSHMALLOW_LARGE, id="marshmallow-large", marks=pytest.mark.real),
         pytest.param(WERKZEUG_LARGE, id="werkzeug-large", marks=pytest.mark.real),
         pytest.param(DJANGO_LARGE, id="django-large", marks=pytest.mark.real),
     ],
