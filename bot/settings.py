@@ -216,7 +216,7 @@ def is_loopback(host: str) -> bool:
     try:
         return ip_address(host).is_loopback
     except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
+        return host == "localhost"
 
 
 def _spared(host: str, entries: tuple[str, ...]) -> bool:

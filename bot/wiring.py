@@ -30,7 +30,7 @@ from bot.providers.scanner.semgrep import Semgrep
 from bot.providers.store.log import SqlLog
 from bot.providers.store.sql import Store, open_store
 from bot.retrieval.service import Meaning
-from bot.settings import Settings, load_policies
+from bot.settings import Settings, is_loopback, load_policies
 from bot.workflow.engine import Engine, EngineSettings
 from bot.workflow.services import ModelChoice, Services
 
@@ -255,5 +255,4 @@ def embedder(settings: Settings) -> Embedder | None:
 def git_protocols(api_url: str) -> str:
     """Transports git may use: https; http only when GitHub's stand-in answers on this machine's loopback."""
     parts = urlsplit(api_url)
-    loopback = parts.hostname in {"127.0.0.1", "localhost", "::1"}
-    return "http" if parts.scheme == "http" and loopback else "https"
+    return "http" if parts.scheme == "http" and is_loopback(parts.hostname or "") else "https"

@@ -102,7 +102,7 @@ def render(calls: Sequence[CallCost], *, as_json: bool, vendors: bool, summaries
             "vendors": {model: dollars(amount) for model, amount in others.items()},
         }
         return json.dumps(document)
-    lines = [] if calls else ["No task has cost anything yet."]
+    lines = [] if calls else ["Nothing was spent yet."]
     for task in dict.fromkeys(call.task for call in calls):
         mine = [call for call in calls if call.task == task]
         prompt = sum(call.usage.prompt for call in mine)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from bot.domain.errors import UserError
 from bot.domain.ids import CommitId, short
 from bot.evaluation.judging import Demand, Invalid, Pair
+from bot.workflow.values import write_whole
 
 _PAIR: TypeAdapter[Pair] = TypeAdapter(Pair)
 _FOUND: TypeAdapter[Demand | Invalid] = TypeAdapter(Demand | Invalid)
@@ -57,11 +56,5 @@ class Kept:
             raise UserError(told, "Remove it, or name another directory with --keep.") from None
 
     def _write(self, name: str, data: bytes) -> None:
-        if self.directory is None:
-            return
-        fresh = self.directory / f".{name}.{secrets.token_hex(4)}"
-        with fresh.open("wb") as file:
-            file.write(data + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(self.directory / name)
+        if self.directory is not None:
+            write_whole(self.directory / name, data + b"\n")

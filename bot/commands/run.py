@@ -16,22 +16,18 @@ from rich.console import Console
 from bot.commands.serve import sandboxes
 from bot.custody.clones import current_branch, give_branch, number_of
 from bot.custody.faults import LineFault, UpstreamFault
-from bot.custody.git import GitError
-from bot.domain.errors import CustodyError, Transient, UserError
+from bot.domain.errors import UserError
 from bot.domain.event import Actor, Subject
 from bot.domain.ids import InstallationId, TaskId, UserId, short
 from bot.domain.money import dollars, from_dollars
 from bot.domain.repository import RepositoryRef
 from bot.domain.task import Ending, Stage, TaskSpec
-from bot.providers.llm.port import ModelBusy, ModelRejected
 from bot.settings import Settings
 from bot.stages.planning.texts import plan_hash, render_plan
 from bot.stages.publishing.texts import HEADLINES, Cost, cost_line, evidence
 from bot.wiring import local
-from bot.workflow import journal
 from bot.workflow.building import Progress
-from bot.workflow.journal import TaskEnded
-from bot.workflow.local import HASH, LocalContext, Proposal, Terminal, propose
+from bot.workflow.local import FAULTS, HASH, LocalContext, Proposal, Terminal, ending_of, propose
 
 TITLE = 80
 
@@ -94,11 +90,11 @@ async def run(settings: Settings, request: Request) -> int:
         context = LocalContext(services, spec, request.clone, branch)
         try:
             proposal = await propose(context, Terminal(screen.tell, screen.ask))
-        except (TaskEnded, UserError, CustodyError, Transient, ModelBusy, ModelRejected, GitError) as fault:
+        except FAULTS as fault:
             if isinstance(fault, UpstreamFault) and fault.rule == "commit_absent":
                 hint = "Commit something first, or name another branch: --base main."
                 raise UserError(f"{branch} has no commit in {request.clone}.", hint) from fault
-            return await _ended(context, screen, request, _ending(fault))
+            return await _ended(context, screen, request, ending_of(fault))
         return await _offer(context, screen, request, proposal)
 
 
@@ -123,10 +119,6 @@ def _spec(settings: Settings, request: Request) -> tuple[TaskSpec, str]:
         from_dollars(str(settings.budget_usd)),
     )
     return spec, branch
-
-
-def _ending(fault: Exception) -> Ending:
-    return fault.ending if isinstance(fault, TaskEnded) else journal.ending_of(fault)
 
 
 async def _ended(context: LocalContext, screen: _Screen, request: Request, ending: Ending) -> int:

@@ -12,10 +12,9 @@ from tempfile import TemporaryDirectory
 
 from bot.custody.clones import number_of
 from bot.custody.digest import borrowed
-from bot.custody.git import GitError
 from bot.custody.mirror import Mirror
 from bot.domain.change import ChangedPath, FileMode
-from bot.domain.errors import CustodyError, Transient, UserError
+from bot.domain.errors import UserError
 from bot.domain.event import Actor, Subject
 from bot.domain.ids import CommitId, InstallationId, RepositoryId, TaskId, TreeId, UserId, short
 from bot.domain.repository import RepositoryRef
@@ -24,15 +23,13 @@ from bot.domain.verdict import TestReport
 from bot.evaluation.cutting import Candidate
 from bot.evaluation.judging import Demand, Invalid, Outcome, Pair, Task, demand, judge, laid_over, outcome_of
 from bot.policy.paths import is_test
-from bot.providers.llm.port import ModelBusy, ModelRejected
 from bot.stages.verifying import run as verifying
-from bot.workflow import journal, segments
+from bot.workflow import segments
 from bot.workflow.journal import TaskEnded
-from bot.workflow.local import LocalContext, Terminal, propose
+from bot.workflow.local import FAULTS, LocalContext, Terminal, ending_of, propose
 from bot.workflow.services import Services
 
 _NOBODY = Actor(UserId(0), "eval", is_bot=False)
-_FAULTS = (TaskEnded, UserError, CustodyError, Transient, ModelBusy, ModelRejected, GitError)
 
 Tell = Callable[[str], None]
 
@@ -68,7 +65,7 @@ class Trials:
                 before, tried = await mirror.tree_of(one.base), await _overlaid(mirror, one.base, (), one.hidden)
                 trees = (before, tried, await mirror.tree_of(one.commit))
                 base, hidden, after = await self._checked(one, mirror, trees)
-        except _FAULTS as fault:
+        except FAULTS as fault:
             return Invalid(f"the checks could not run ({_why(fault)})", proven=False)
         return demand(base, hidden, after)
 
@@ -103,8 +100,8 @@ class Trials:
                 # The one store its work is answered from holds the base and nothing else of the history.
                 await context.mirror.from_directory(self.clone, pair.base, alone=True)
                 proposal = await propose(context, Terminal(lambda stage, _: tell(stage.value), None))
-            except _FAULTS as fault:
-                ending = fault.ending if isinstance(fault, TaskEnded) else journal.ending_of(fault)
+            except FAULTS as fault:
+                ending = ending_of(fault)
                 calls = (await context.cost()).calls
                 return replace(pair, outcome=outcome_of(ending.stage, calls), reason=ending.reason)
             pair = replace(pair, seconds=_since(began))
@@ -113,7 +110,7 @@ class Trials:
             files = tuple(path.path for path in change.paths if not is_test(path.path))
             try:
                 report = await self._graded(task, context.mirror, change.paths)
-            except _FAULTS as fault:
+            except FAULTS as fault:
                 return replace(pair, outcome=Outcome.INFRASTRUCTURE, reason=_why(fault), files=files)
         missing, broken = judge(task.demand, report)
         outcome = Outcome.NOT_SOLVED if missing or broken else Outcome.SOLVED

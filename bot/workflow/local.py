@@ -9,16 +9,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bot.custody.digest import change_digest
+from bot.custody.git import GitError
 from bot.custody.mirror import Author
 from bot.domain.action import Command, CommandMessage, Verb
+from bot.domain.errors import CustodyError, Transient, UserError
 from bot.domain.event import Actor
 from bot.domain.ids import CommitId, DeliveryId, Digest
 from bot.domain.plan import Plan
-from bot.domain.task import Stage, TaskSpec
+from bot.domain.task import Ending, Stage, TaskSpec
 from bot.providers.forge.port import Forge
 from bot.providers.journal.direct import DirectJournal
+from bot.providers.llm.port import ModelBusy, ModelRejected
 from bot.stages.publishing import names
-from bot.workflow import judging, segments, texts
+from bot.workflow import journal, judging, segments, texts
 from bot.workflow.building import Building, Built, Progress
 from bot.workflow.context import TaskContext
 from bot.workflow.journal import TaskEnded
@@ -101,6 +104,15 @@ class LocalBuilder:
         return Envelope(message, DeliveryId(f"terminal:{self._asked}"), "")
 
 
+FAULTS = (TaskEnded, UserError, CustodyError, Transient, ModelBusy, ModelRejected, GitError)
+"""What `propose` raises where it ends before."""
+
+
+def ending_of(fault: Exception) -> Ending:
+    """How the task ended by one of them."""
+    return fault.ending if isinstance(fault, TaskEnded) else journal.ending_of(fault)
+
+
 @dataclass(frozen=True, slots=True)
 class Proposal:
     """A checked change that waits for a person: the commit is in the mirror only."""
@@ -113,7 +125,7 @@ class Proposal:
 
 
 async def propose(context: LocalContext, terminal: Terminal) -> Proposal:
-    """Make the change and judge it by the policy. Raises TaskEnded where it ends before."""
+    """Make the change and judge it by the policy. Raises one of `FAULTS` where it ends before."""
     built = await Building(LocalBuilder(context, terminal)).build()
     prepared, change, spec = built.prepared, built.verified.change, context.spec
     order = PublishOrder(prepared, built.plan, built.verified, prepared.base)

@@ -44,12 +44,7 @@ class Values:
             os.utime(path)  # named again: `forget` goes by this
         except FileNotFoundError:
             self._directory.mkdir(parents=True, exist_ok=True)
-            fresh = self._directory / f".{name}.{secrets.token_hex(4)}"
-            with fresh.open("wb") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            fresh.replace(path)
+            write_whole(path, text)
         return {_SPILLED: name}
 
     def forget(self, before: float) -> int:
@@ -68,3 +63,13 @@ class Values:
             packed = json.loads(text)
         value: T = _adapter(kind).validate_python(packed)
         return value
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """So that the file is there with all of it, also after a crash, or not at all."""
+    fresh = path.parent / f".{path.name}.{secrets.token_hex(4)}"
+    with fresh.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)

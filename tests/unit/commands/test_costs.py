@@ -61,7 +61,7 @@ async def test_summaries_are_told_by_repository(tmp_path: Path):
 
 
 def test_nothing_spent_is_said():
-    assert render((), as_json=False, vendors=False) == "No task has cost anything yet."
+    assert render((), as_json=False, vendors=False) == "Nothing was spent yet."
 
 
 def test_a_line_a_task_and_the_total():

@@ -26,7 +26,7 @@ def _no_proxy_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
         ("http://github.corp/api/v3", "", False),
         ("https://127.0.0.1:8080", "", False),
         ("https://[::1]:8080", "", False),
-        ("https://api.github.localhost", "", False),
+        ("https://localhost:8080", "", False),
         ("https://github.corp", "corp", False),
         ("https://github.corp", ".corp", False),
         ("https://github.corp", "*.corp", False),
